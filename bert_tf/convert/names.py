@@ -1,0 +1,94 @@
+"""The names of every variable: ours, the original's, Hugging Face's. The only place where names change.
+
+A row reads: our variable path | TF1 name | Hugging Face name | whether Hugging Face stores it transposed. `{n}` is a layer number.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variable, or one per layer where the names hold {n}. `huggingface` is without the prefix `bert.`."""
+
+    ours: str
+    tf1: str
+    huggingface: str | None
+    transpose: bool = False
+
+
+ENCODER = (
+    Row("bert/embeddings/word_embeddings", "bert/embeddings/word_embeddings", "embeddings.word_embeddings.weight"),
+    Row("bert/embeddings/token_type_embeddings", "bert/embeddings/token_type_embeddings", "embeddings.token_type_embeddings.weight"),
+    Row("bert/embeddings/position_embeddings", "bert/embeddings/position_embeddings", "embeddings.position_embeddings.weight"),
+    Row("bert/embeddings/LayerNorm/gamma", "bert/embeddings/LayerNorm/gamma", "embeddings.LayerNorm.weight"),
+    Row("bert/embeddings/LayerNorm/beta", "bert/embeddings/LayerNorm/beta", "embeddings.LayerNorm.bias"),
+    *(
+        row
+        for part, tf1, hf in (
+            ("attention/query", "attention/self/query", "attention.self.query"),
+            ("attention/key", "attention/self/key", "attention.self.key"),
+            ("attention/value", "attention/self/value", "attention.self.value"),
+            ("attention/output", "attention/output/dense", "attention.output.dense"),
+            ("intermediate", "intermediate/dense", "intermediate.dense"),
+            ("output", "output/dense", "output.dense"),
+        )
+        for row in (
+            Row(f"bert/layer_{{n}}/{part}/kernel", f"bert/encoder/layer_{{n}}/{tf1}/kernel", f"encoder.layer.{{n}}.{hf}.weight", True),
+            Row(f"bert/layer_{{n}}/{part}/bias", f"bert/encoder/layer_{{n}}/{tf1}/bias", f"encoder.layer.{{n}}.{hf}.bias"),
+        )
+    ),
+    *(
+        row
+        for part, place in (("attention_norm", "attention/output"), ("output_norm", "output"))
+        for row in (
+            Row(
+                f"bert/layer_{{n}}/{part}/gamma",
+                f"bert/encoder/layer_{{n}}/{place}/LayerNorm/gamma",
+                f"encoder.layer.{{n}}.{place.replace('/', '.')}.LayerNorm.weight",
+            ),
+            Row(
+                f"bert/layer_{{n}}/{part}/beta",
+                f"bert/encoder/layer_{{n}}/{place}/LayerNorm/beta",
+                f"encoder.layer.{{n}}.{place.replace('/', '.')}.LayerNorm.bias",
+            ),
+        )
+    ),
+    Row("bert/pooler/kernel", "bert/pooler/dense/kernel", "pooler.dense.weight", True),
+    Row("bert/pooler/bias", "bert/pooler/dense/bias", "pooler.dense.bias"),
+)
+
+# Hugging Face keeps the pre-training heads beside `bert.`, under `cls.`, and a classifier under `classifier.`.
+HEADS = (
+    Row("masked_lm/transform/kernel", "cls/predictions/transform/dense/kernel", "cls.predictions.transform.dense.weight", True),
+    Row("masked_lm/transform/bias", "cls/predictions/transform/dense/bias", "cls.predictions.transform.dense.bias"),
+    Row("masked_lm/LayerNorm/gamma", "cls/predictions/transform/LayerNorm/gamma", "cls.predictions.transform.LayerNorm.weight"),
+    Row("masked_lm/LayerNorm/beta", "cls/predictions/transform/LayerNorm/beta", "cls.predictions.transform.LayerNorm.bias"),
+    Row("masked_lm/output_bias", "cls/predictions/output_bias", "cls.predictions.bias"),
+    Row("next_sentence/output_weights", "cls/seq_relationship/output_weights", "cls.seq_relationship.weight"),
+    Row("next_sentence/output_bias", "cls/seq_relationship/output_bias", "cls.seq_relationship.bias"),
+    Row("classifier/output_weights", "output_weights", "classifier.weight"),
+    Row("classifier/output_bias", "output_bias", "classifier.bias"),
+)
+
+
+def expand(num_hidden_layers: int) -> dict[str, Row]:
+    """Returns every row by our variable path, with layer numbers filled in.
+
+    `expand(1)["bert/layer_0/output/bias"].tf1` is "bert/encoder/layer_0/output/dense/bias".
+    """
+    rows = {}
+    for row in ENCODER + HEADS:
+        for n in range(num_hidden_layers) if "{n}" in row.ours else (0,):
+            hf = row.huggingface.format(n=n) if row.huggingface else None
+            rows[row.ours.format(n=n)] = Row(row.ours.format(n=n), row.tf1.format(n=n), hf, row.transpose)
+    return rows
+
+
+def tf1_name(path: str, num_hidden_layers: int) -> str:
+    """Returns the original's name of the variable with our path."""
+    return expand(num_hidden_layers)[path].tf1
+
+
+def is_encoder(path: str) -> bool:
+    """Returns whether the variable with our path belongs to the encoder, not to a head."""
+    return path.startswith("bert/")

@@ -1,0 +1,263 @@
+"""TFRecord files: written whole or not at all, opened by glob, and read at any record number.
+
+A TFRecord is framed as length (8 bytes, little endian), its checksum (4), the payload, its checksum (4). Knowing where each record
+starts makes the input position arithmetic: record number -> file and offset, with no iterator to wind forward.
+"""
+
+import contextlib
+import gzip
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.data.schema import RecordKind
+from bert_tf.errors import InputError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_HEADER_BYTES = 12
+_FOOTER_BYTES = 4
+
+
+def expand_patterns(patterns: str, flag_name: str) -> list[str]:
+    """Returns the files that comma-separated paths and globs name, sorted within each pattern, each once.
+
+    Raises:
+      InputError: A pattern that matches no file, or a directory.
+    """
+    files: list[str] = []
+    for pattern in (part.strip() for part in patterns.split(",")):
+        if not pattern:
+            continue
+        matches = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
+        if not matches:
+            raise InputError(f"--{flag_name}: no file matches {pattern!r}; check the path")
+        for path in matches:
+            if tf.io.gfile.isdir(path):
+                raise InputError(f"--{flag_name}: {path} is a directory; name files, as {path.rstrip('/')}/*")
+        files.extend(path for path in matches if path not in files)
+    if not files:
+        raise InputError(f"--{flag_name}: names no file")
+    return files
+
+
+@contextlib.contextmanager
+def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
+    """Yields a file that appears under `path` only when it is whole.
+
+    It is written beside and renamed at the end; when anything fails, nothing is left behind.
+    """
+    folder = os.path.dirname(path)
+    beside = f"{path}.partial-{os.getpid()}"
+    try:
+        if folder:
+            tf.io.gfile.makedirs(folder)
+        with tf.io.gfile.GFile(beside, mode) as file:
+            yield file
+        tf.io.gfile.rename(beside, path, overwrite=True)
+    except tf.errors.OpError as error:
+        _remove_quietly(beside)
+        raise InputError(f"{path}: cannot be written ({_plain(error)}); check the path and its permissions") from error
+    except BaseException:
+        _remove_quietly(beside)
+        raise
+
+
+def make_folder(path: str) -> None:
+    """Creates a folder, or raises an InputError that names it."""
+    try:
+        tf.io.gfile.makedirs(path)
+    except tf.errors.OpError as error:
+        raise InputError(f"{path}: cannot be created ({_plain(error)}); check the path and its permissions") from error
+
+
+def serialize(features: Mapping[str, Sequence[int] | Sequence[float]], kind: RecordKind) -> bytes:
+    """Returns the features as a serialized tf.train.Example, in the table's order and dtypes."""
+    example = tf.train.Example()
+    for feature in kind.features:
+        if feature.name not in features:
+            continue
+        values = features[feature.name]
+        values = values if isinstance(values, (list, tuple, np.ndarray)) else [values]
+        target = example.features.feature[feature.name]
+        if feature.dtype == "float32":
+            target.float_list.value.extend(values)
+        else:
+            target.int64_list.value.extend(values)
+    return example.SerializeToString(deterministic=True)
+
+
+def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool = False) -> list[int]:
+    """Writes serialized examples round the files in turn and returns how many each file got.
+
+    Files appear under their names only after the last record was written.
+    """
+    counts = [0] * len(paths)
+    options = tf.io.TFRecordOptions(compression_type="GZIP" if compress else "")
+    beside = [f"{path}.partial-{os.getpid()}" for path in paths]
+    try:
+        with contextlib.ExitStack() as stack:
+            for path in paths:
+                make_folder(os.path.dirname(path) or ".")
+            writers = [stack.enter_context(tf.io.TFRecordWriter(path, options)) for path in beside]
+            for number, record in enumerate(records):
+                turn = number % len(paths)
+                writers[turn].write(record)
+                counts[turn] += 1
+        for source, path in zip(beside, paths):
+            tf.io.gfile.rename(source, path, overwrite=True)
+    except tf.errors.OpError as error:
+        for path in beside:
+            _remove_quietly(path)
+        raise InputError(f"{paths[0]}: cannot be written ({_plain(error)}); check the path, its permissions and the disk") from error
+    except BaseException:
+        for path in beside:
+            _remove_quietly(path)
+        raise
+    return counts
+
+
+class RecordFile:
+    """One TFRecord file, plain or gzip, whose records can be read by number.
+
+    A plain file is indexed by its frame headers alone; of a gzip file, which has no places to jump to, the unpacked bytes are held
+    (all members of a concatenated file are read).
+    """
+
+    def __init__(self, path: str):
+        """Indexes the file; raises InputError where it is empty, torn or no TFRecord file."""
+        self.path = path
+        with _open_named(path) as file:
+            packed = file.read(2) == _GZIP_MAGIC
+            size = file.size()
+            if packed:
+                file.seek(0)
+                self._bytes: bytes | None = _unpack(path, file.read())
+                size = len(self._bytes)
+            else:
+                self._bytes = None
+        self.starts = self._index(size)  # int64[records + 1]
+
+    def __len__(self):
+        return len(self.starts) - 1
+
+    def read(self, numbers: np.ndarray) -> list[bytes]:
+        """Returns the records of these ascending numbers."""
+        if self._bytes is not None:
+            return [self._record(self._bytes, self.starts[number], self.starts[number + 1]) for number in numbers]
+        records = []
+        with _open_named(self.path) as file:
+            for first, last in _runs(numbers):
+                begin = self.starts[first]
+                file.seek(int(begin))
+                chunk = file.read(int(self.starts[last + 1] - begin))
+                if len(chunk) != self.starts[last + 1] - begin:
+                    raise InputError(f"{self.path}: ends within record {last}; the file changed while it was read")
+                for number in range(first, last + 1):
+                    records.append(self._record(chunk, self.starts[number] - begin, self.starts[number + 1] - begin))
+        return records
+
+    @staticmethod
+    def _record(chunk: bytes, begin: int, end: int) -> bytes:
+        return chunk[begin + _HEADER_BYTES : end - _FOOTER_BYTES]
+
+    def _index(self, size: int) -> np.ndarray:
+        if size == 0:
+            raise InputError(f"{self.path}: is empty; make it again")
+        starts = [0]
+        with contextlib.nullcontext() if self._bytes is not None else open_local_or_remote(self.path) as file:
+            while starts[-1] < size:
+                begin = starts[-1]
+                if self._bytes is not None:
+                    header = self._bytes[begin : begin + 8]
+                else:
+                    file.seek(begin)
+                    header = file.read(8)
+                end = begin + _HEADER_BYTES + struct.unpack("<Q", header)[0] + _FOOTER_BYTES if len(header) == 8 else size + 1
+                if end > size:
+                    what = f"ends within record {len(starts) - 1}" if len(starts) > 1 else "is not a TFRecord file, or is cut within its first record"
+                    raise InputError(f"{self.path}: {what}; make it again")
+                starts.append(end)
+        return np.asarray(starts, np.int64)
+
+
+def open_local_or_remote(path: str):
+    """Returns a binary file to seek in: Python's own where the path is local, as it buffers small reads."""
+    return tf.io.gfile.GFile(path, "rb") if "://" in path else open(path, "rb")
+
+
+def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, int], flags: Mapping[str, str]) -> None:
+    """Checks that a file's records have the lengths which the flags promise.
+
+    Args:
+      file: The file to look into.
+      kind: What its records should be.
+      axes: Length of each axis, as the flags have it.
+      flags: Name of the flag behind each axis.
+
+    Raises:
+      InputError: A missing feature, or another length: with both numbers.
+    """
+    example = tf.train.Example()
+    try:
+        example.ParseFromString(file.read(np.asarray([0]))[0])
+    except Exception as error:
+        raise InputError(f"{file.path}: its first record is no tf.train.Example; give TFRecords made for {kind.name}") from error
+    for feature in kind.features:
+        if feature.name not in example.features.feature:
+            if feature.required:
+                raise InputError(f"{file.path}: records have no {feature.name}; give TFRecords made for {kind.name}")
+            continue
+        found_feature = example.features.feature[feature.name]
+        found = len(found_feature.float_list.value) or len(found_feature.int64_list.value)
+        expected = kind.sizes(axes)[feature.name]
+        if found != expected:
+            axis = next((axis for axis in feature.shape if isinstance(axis, str)), None)
+            mend = f"--{flags[axis]} says {expected}; give --{flags[axis]}={found} or make the data again" if axis else f"{expected} expected"
+            raise InputError(f"{file.path}: {feature.name} holds {found} numbers a record, {mend}")
+
+
+def parse_spec(kind: RecordKind, axes: Mapping[str, int]) -> dict[str, tf.io.FixedLenFeature]:
+    """Returns the feature spec for `tf.io.parse_example`; a feature that may be missing is 1."""
+    spec = {}
+    for feature in kind.features:
+        shape = [axes[axis] if isinstance(axis, str) else axis for axis in feature.shape]
+        default = None if feature.required else tf.ones(shape, feature.dtype)
+        spec[feature.name] = tf.io.FixedLenFeature(shape, tf.as_dtype(feature.dtype), default)
+    return spec
+
+
+def _runs(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yields (first, last) of each run of consecutive numbers: one read each."""
+    breaks = np.flatnonzero(np.diff(numbers) != 1)
+    for first, last in zip(np.r_[0, breaks + 1], np.r_[breaks, len(numbers) - 1]):
+        yield int(numbers[first]), int(numbers[last])
+
+
+@contextlib.contextmanager
+def _open_named(path: str) -> Iterator[tf.io.gfile.GFile]:
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            yield file
+    except tf.errors.OpError as error:
+        raise InputError(f"{path}: cannot be read ({_plain(error)}); check the path and its permissions") from error
+
+
+def _unpack(path: str, packed: bytes) -> bytes:
+    try:
+        return gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: damaged or cut gzip file ({error}); make it again") from error
+
+
+def _remove_quietly(path: str) -> None:
+    with contextlib.suppress(tf.errors.OpError):
+        tf.io.gfile.remove(path)
+
+
+def _plain(error: Exception) -> str:
+    """Returns a TensorFlow error's own words on one line, without the path it begins with."""
+    return " ".join(str(getattr(error, "message", error)).split()).split(";")[-1].strip()

@@ -1,0 +1,71 @@
+"""Every kind of record as one table: name, shape, dtype and role of each feature.
+
+Writers, readers, models and export signatures take names and shapes from here; the names are google-research/bert's. Axes are
+written by name: `seq` is max_seq_length, `masks` is max_predictions_per_seq.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Roles: what a feature is to the model.
+INPUT = "input"  # the encoder reads it
+TARGET = "target"  # a loss compares with it
+WEIGHT = "weight"  # how much a target counts
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of a record: `shape` holds axis names and sizes; `required` features must be in the file."""
+
+    name: str
+    shape: tuple[str | int, ...]
+    dtype: str
+    role: str
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class RecordKind:
+    """A kind of record: what one serialized tf.train.Example holds."""
+
+    name: str
+    features: tuple[Feature, ...]
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """Returns the names of the features with this role."""
+        return tuple(feature.name for feature in self.features if feature.role == role)
+
+    def sizes(self, axes: Mapping[str, int]) -> dict[str, int]:
+        """Returns how many numbers each feature holds, given the length of each axis."""
+        sizes = {}
+        for feature in self.features:
+            size = 1
+            for axis in feature.shape:
+                size *= axes[axis] if isinstance(axis, str) else axis
+            sizes[feature.name] = size
+        return sizes
+
+
+ENCODER_INPUTS = (
+    Feature("input_ids", ("seq",), "int64", INPUT),
+    Feature("input_mask", ("seq",), "int64", INPUT),
+    Feature("segment_ids", ("seq",), "int64", INPUT),
+)
+
+# 1 for an example, 0 for one that only fills up the last batch. The original writes it for classification; files without it hold
+# real examples only.
+IS_REAL = Feature("is_real_example", (), "int64", WEIGHT, required=False)
+
+PRETRAINING = RecordKind(
+    "pretraining",
+    (
+        *ENCODER_INPUTS,
+        Feature("masked_lm_positions", ("masks",), "int64", INPUT),
+        Feature("masked_lm_ids", ("masks",), "int64", TARGET),
+        Feature("masked_lm_weights", ("masks",), "float32", WEIGHT),
+        Feature("next_sentence_labels", (1,), "int64", TARGET),
+        IS_REAL,
+    ),
+)
+
+CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET), IS_REAL))

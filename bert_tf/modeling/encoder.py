@@ -1,0 +1,224 @@
+"""The BERT encoder (Devlin et al., 2018, section 3): embeddings, post-norm Transformer layers, pooler."""
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.config import BertConfig
+
+# The original's LayerNorm epsilon (tf.contrib.layers.layer_norm); Keras' default is 1e-3.
+LAYER_NORM_EPSILON = 1e-12
+
+# Added to the attention score of a padding position before the softmax. Finite in every dtype, so a row that is all padding gives
+# equal weights, not NaN; the original's value.
+MASK_PENALTY = -10000.0
+
+_ACTIVATIONS = {
+    # hidden_act "gelu" of the original is the tanh approximation, Hugging Face's "gelu" the exact one
+    "gelu": lambda x: ops.gelu(x, approximate=True),
+    "gelu_exact": lambda x: ops.gelu(x, approximate=False),
+    "relu": ops.relu,
+    "tanh": ops.tanh,
+    "linear": lambda x: x,
+}
+
+
+def activation(config: BertConfig):
+    """Returns the function that `config.hidden_act` names."""
+    return _ACTIVATIONS[config.hidden_act]
+
+
+def initializer(config: BertConfig) -> keras.initializers.Initializer:
+    """Returns the truncated normal that every weight matrix starts from."""
+    return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+
+
+def dense(units: int, name: str, config: BertConfig, **options) -> keras.layers.Dense:
+    """Returns a dense layer with BERT's initial weights."""
+    return keras.layers.Dense(units, kernel_initializer=initializer(config), name=name, **options)
+
+
+def layer_norm(name: str = "LayerNorm") -> keras.layers.LayerNormalization:
+    """Returns a LayerNorm that computes in float32 under every precision."""
+    return keras.layers.LayerNormalization(epsilon=LAYER_NORM_EPSILON, dtype="float32", name=name)
+
+
+class Dropout(keras.layers.Dropout):
+    """Dropout whose mask can be a pure function of a given seed.
+
+    With `seed` (int32[2]) the same seed gives the same mask, which is what makes a resumed run equal an unbroken one and a
+    recomputed layer equal itself; without it the mask comes from Keras' generator, as in `fit`. `salt` tells this layer's masks
+    from those of the others that get the same seed.
+    """
+
+    def __init__(self, rate: float, salt: int, **options):
+        """Takes the share of units dropped, and a number of its own within the model."""
+        super().__init__(rate, **options)
+        self.salt = salt
+
+    def call(self, inputs, training=False, seed=None):
+        """Returns `inputs` with a share of its values dropped in training, of the same shape."""
+        if seed is None or not training or self.rate == 0:
+            return super().call(inputs, training=training)
+        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed + tf.constant([0, self.salt], seed.dtype))
+
+
+class Embeddings(keras.layers.Layer):
+    """Sum of token, segment and position embeddings, normalised."""
+
+    def __init__(self, config: BertConfig, **options):
+        """Takes the model's shape."""
+        super().__init__(**options)
+        self.config = config
+        self.norm = layer_norm()
+        self.dropout = Dropout(config.hidden_dropout_prob, salt=0, name="dropout")
+
+    def build(self, input_shape=None):
+        """Creates the three tables."""
+        config, hidden = self.config, self.config.hidden_size
+
+        def table(rows, name):
+            return self.add_weight(shape=(rows, hidden), initializer=initializer(config), name=name)
+
+        self.word_embeddings = table(config.vocab_size, "word_embeddings")
+        self.token_type_embeddings = table(config.type_vocab_size, "token_type_embeddings")
+        self.position_embeddings = table(config.max_position_embeddings, "position_embeddings")
+        self.norm.build((None, None, hidden))
+
+    def call(self, input_ids, segment_ids, training=False, seed=None):
+        """Returns compute_dtype[batch, seq, hidden] from int[batch, seq] ids and segments."""
+        x = tf.gather(ops.cast(self.word_embeddings, self.compute_dtype), input_ids)  # [batch, seq] -> [batch, seq, hidden]
+        # Few segments: a product with a one-hot matrix has a cheaper gradient than a gather (no scatter over two rows).
+        one_hot = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype)
+        x = x + ops.matmul(one_hot, ops.cast(self.token_type_embeddings, self.compute_dtype))
+        x = x + ops.cast(self.position_embeddings[: ops.shape(input_ids)[1]], self.compute_dtype)
+        return self.dropout(ops.cast(self.norm(x), self.compute_dtype), training=training, seed=seed)
+
+
+class SelfAttention(keras.layers.Layer):
+    """Multi-head scaled dot-product attention of a sequence on itself, up to the output projection."""
+
+    def __init__(self, config: BertConfig, salt: int, **options):
+        """Takes the model's shape and the dropout's salt."""
+        super().__init__(**options)
+        self.heads = config.num_attention_heads
+        self.head_dim = config.hidden_size // config.num_attention_heads
+        self.query = dense(config.hidden_size, "query", config)
+        self.key = dense(config.hidden_size, "key", config)
+        self.value = dense(config.hidden_size, "value", config)
+        self.output_dense = dense(config.hidden_size, "output", config)
+        self.dropout = Dropout(config.attention_probs_dropout_prob, salt=salt, name="dropout")
+
+    def build(self, input_shape):
+        """Creates the four projections."""
+        for layer in (self.query, self.key, self.value, self.output_dense):
+            layer.build(input_shape)
+
+    def call(self, x, penalty, training=False, seed=None):
+        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1, seq]."""
+        query = self._split_heads(self.query(x))
+        key = self._split_heads(self.key(x))
+        value = self._split_heads(self.value(x))
+        # [batch, heads, seq, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, seq, seq]
+        scores = ops.matmul(query * (self.head_dim**-0.5), ops.transpose(key, (0, 1, 3, 2)))
+        shares = ops.softmax(ops.cast(scores, "float32") + penalty, axis=-1)
+        shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
+        mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, seq, heads, head_dim]
+        return self.output_dense(ops.reshape(mixed, ops.shape(x)))
+
+    def _split_heads(self, x):
+        batch, seq = ops.shape(x)[0], ops.shape(x)[1]
+        x = ops.reshape(x, (batch, seq, self.heads, self.head_dim))
+        return ops.transpose(x, (0, 2, 1, 3))  # [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim]
+
+
+class TransformerLayer(keras.layers.Layer):
+    """One post-norm block: attention and feed-forward, each with dropout, residual and LayerNorm."""
+
+    def __init__(self, config: BertConfig, index: int, **options):
+        """Takes the model's shape and the layer's number from 0."""
+        super().__init__(**options)
+        self.config = config
+        salt = 1 + 3 * index
+        self.attention = SelfAttention(config, salt, name="attention")
+        self.attention_dropout = Dropout(config.hidden_dropout_prob, salt + 1, name="attention_dropout")
+        self.attention_norm = layer_norm("attention_norm")
+        self.intermediate = dense(config.intermediate_size, "intermediate", config)
+        self.output_dense = dense(config.hidden_size, "output", config)
+        self.output_dropout = Dropout(config.hidden_dropout_prob, salt + 2, name="output_dropout")
+        self.output_norm = layer_norm("output_norm")
+
+    def build(self, input_shape, penalty_shape=None):
+        """Creates the block's variables."""
+        self.attention.build(input_shape)
+        self.attention_norm.build(input_shape)
+        self.intermediate.build(input_shape)
+        self.output_dense.build((*input_shape[:-1], self.config.intermediate_size))
+        self.output_norm.build(input_shape)
+
+    def call(self, x, penalty, training=False, seed=None):
+        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1, seq]."""
+        attended = self.attention(x, penalty, training=training, seed=seed)
+        attended = self.attention_dropout(attended, training=training, seed=seed)
+        x = ops.cast(self.attention_norm(x + attended), self.compute_dtype)
+        # [batch, seq, hidden] -> [batch, seq, intermediate] -> [batch, seq, hidden]
+        fed = self.output_dense(activation(self.config)(self.intermediate(x)))
+        fed = self.output_dropout(fed, training=training, seed=seed)
+        return ops.cast(self.output_norm(x + fed), self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class BertEncoder(keras.Model):
+    """The encoder with its pooler: a Keras model from the three BERT inputs to named outputs."""
+
+    def __init__(self, config: BertConfig, name: str = "bert", **options):
+        """Creates all variables, so that a checkpoint can be read before the first batch."""
+        super().__init__(name=name, **options)
+        self.config = config
+        self.embeddings = Embeddings(config, name="embeddings", dtype=self.dtype_policy)
+        self.transformer = [
+            TransformerLayer(config, index, name=f"layer_{index}", dtype=self.dtype_policy) for index in range(config.num_hidden_layers)
+        ]
+        self.pooler = dense(config.hidden_size, "pooler", config, activation="tanh", dtype=self.dtype_policy)
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates all variables; shapes come from the config alone."""
+        if self.built:
+            return
+        self.embeddings.build()
+        for layer in self.transformer:
+            layer.build((None, None, self.config.hidden_size))
+        self.pooler.build((None, self.config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=False, seed=None):
+        """Returns the encoder's outputs for a batch.
+
+        Args:
+          inputs: Dict of input_ids, input_mask, segment_ids: int[batch, seq].
+          training: Whether dropout is on.
+          seed: int32[2], from which all dropout masks follow; None draws from Keras' generator.
+
+        Returns:
+          Dict of sequence_output [batch, seq, hidden], pooled_output [batch, hidden] and all_layers, a tuple of the embeddings'
+          and every layer's output, each [batch, seq, hidden].
+        """
+        penalty = (1.0 - ops.cast(inputs["input_mask"], "float32")) * MASK_PENALTY
+        penalty = penalty[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
+        x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], training=training, seed=seed)
+        all_layers = [x]
+        for layer in self.transformer:
+            x = layer(x, penalty, training=training, seed=seed)
+            all_layers.append(x)
+        pooled = self.pooler(x[:, 0])  # [batch, seq, hidden] -> [batch, hidden]
+        return {"sequence_output": x, "pooled_output": pooled, "all_layers": tuple(all_layers)}
+
+    def get_config(self):
+        """Returns what `from_config` makes the same encoder from."""
+        return {"config": self.config.to_json(), "name": self.name, "dtype": keras.dtype_policies.serialize(self.dtype_policy)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Returns the encoder that `get_config` described."""
+        return cls(BertConfig.from_json(config["config"]), name=config["name"], dtype=config["dtype"])

@@ -1,0 +1,201 @@
+"""Learns a WordPiece vocabulary from word counts: byte-pair merges whose inner pieces carry ##.
+
+The released vocabularies' learner was never published. Merging the commonest pair of neighbours (Sennrich et al. 2016,
+arXiv:1508.07909) gives pieces that the greedy longest-match tokenizer uses as well. Nothing depends on the order of the words or on
+Python's hash seed: equal counts are broken by the text of the pair.
+"""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+CONTINUATION = "##"
+
+# The tokenizer makes one [UNK] of a longer word (google-research/bert, WordpieceTokenizer.max_input_chars_per_word), so its pieces
+# would never be used.
+LONGEST_WORD = 200
+
+# So many of the commonest characters enter whatever the coverage asked for. An alphabetic script needs far fewer; the coverage is
+# there for text with many thousand different characters, which would fill the vocabulary.
+FREE_CHARACTERS = 1000
+
+
+@dataclass(frozen=True)
+class LearnedVocabulary:
+    """What was learnt.
+
+    Attributes:
+      pieces: The vocabulary, in order of id: [PAD], [unusedN] slots, [UNK] [CLS] [SEP] [MASK], characters, merged pieces.
+      num_alphabet: Number of pieces that are single characters, with or without ##.
+      num_dropped_characters: Number of different characters left out of the alphabet.
+      dropped_rate: Share of the text's characters that these are.
+    """
+
+    pieces: list[str]
+    num_alphabet: int
+    num_dropped_characters: int
+    dropped_rate: float
+
+
+def special_pieces(num_unused: int = 0) -> list[str]:
+    """Returns the pieces that every vocabulary begins with, in the released vocabularies' order."""
+    return ["[PAD]", *(f"[unused{number}]" for number in range(num_unused)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def learn(
+    word_counts: Mapping[str, int], vocab_size: int, *, min_count: int = 2, character_coverage: float = 0.9999, num_unused: int = 0
+) -> LearnedVocabulary:
+    """Returns a vocabulary of `vocab_size` pieces, or of fewer where no pair is left that was seen `min_count` times.
+
+    Args:
+      word_counts: Times each word was seen; words as the basic tokenizer cuts them.
+      vocab_size: Most pieces, special ones included.
+      min_count: A pair of neighbouring pieces seen fewer times is not merged.
+      character_coverage: Share of the text's characters that the alphabet covers at least. Characters enter in order of their counts,
+        the commonest 1,000 in any case.
+      num_unused: Number of [unusedN] slots.
+
+    For example, `learn({"low": 5, "lower": 2}, 16).pieces` ends in `"##ow", "low", "##er", "lower"`: first the pair ##o ##w, seen 7
+    times, then l ##ow, seen 7 times.
+    """
+    specials = special_pieces(num_unused)
+    words = {word: count for word, count in word_counts.items() if 0 < len(word) <= LONGEST_WORD and word not in specials}
+    alphabet, dropped_rate, num_dropped = _alphabet(words, vocab_size - len(specials), character_coverage)
+    room = vocab_size - len(specials) - len(alphabet)
+    merged = _merge(words, alphabet, room, min_count)
+    return LearnedVocabulary(specials + alphabet + merged, len(alphabet), num_dropped, dropped_rate)
+
+
+def _alphabet(words: Mapping[str, int], room: int, coverage: float) -> tuple[list[str], float, int]:
+    """Returns the single-character pieces, the share of characters left out and how many different ones these are.
+
+    A character gets its plain form always and its ## form if it was ever seen inside a longer word: then it may stand anywhere in
+    words to come. Punctuation and Chinese characters, which the basic tokenizer cuts off alone, need no ## form.
+    """
+    counts: Counter[str] = Counter()
+    inside: set[str] = set()
+    for word, count in words.items():
+        for character in word:
+            counts[character] += count
+        if len(word) > 1:
+            inside.update(word)
+    total = sum(counts.values())
+    covered = 0
+    plain: list[str] = []
+    continued: list[str] = []
+    for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if covered >= coverage * total and len(plain) >= FREE_CHARACTERS:
+            break
+        forms = 2 if character in inside else 1
+        if len(plain) + len(continued) + forms > room:
+            break
+        plain.append(character)
+        if forms == 2:
+            continued.append(CONTINUATION + character)
+        covered += count
+    dropped_rate = (total - covered) / total if total else 0.0
+    return sorted(plain) + sorted(continued), dropped_rate, len(counts) - len(plain)
+
+
+def _merge(words: Mapping[str, int], alphabet: Iterable[str], room: int, min_count: int) -> list[str]:
+    """Returns up to `room` new pieces, in the order in which they were merged."""
+    table = _PairTable(words, list(alphabet))
+    known = set(table.pieces)
+    merged: list[str] = []
+    while len(merged) < room:
+        pair = table.pop_commonest(min_count)
+        if pair is None:
+            break
+        piece = table.merge(pair)
+        if piece not in known:  # ab + ##c and a + ##bc are the same piece
+            known.add(piece)
+            merged.append(piece)
+    return merged
+
+
+class _PairTable:
+    """Words as lists of piece numbers, and how often each pair of neighbours is seen.
+
+    A merge touches only the words that hold the pair. The heap holds every pair under each count it once had; an entry whose count
+    is out of date is thrown away or corrected when it comes up.
+    """
+
+    def __init__(self, words: Mapping[str, int], alphabet: list[str]):
+        self.pieces = alphabet
+        self._number = {piece: number for number, piece in enumerate(alphabet)}
+        self._words: list[list[int]] = []
+        self._times: list[int] = []
+        self._counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._places: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        for word, count in words.items():
+            spelled = self._spell(word)
+            if spelled is None:  # a character outside the alphabet: the tokenizer makes one [UNK] of the word
+                continue
+            place = len(self._words)
+            self._words.append(spelled)
+            self._times.append(count)
+            for pair in zip(spelled, spelled[1:]):
+                self._counts[pair] += count
+                self._places[pair].add(place)
+        self._heap = [self._entry(pair, count) for pair, count in self._counts.items()]
+        heapq.heapify(self._heap)
+
+    def pop_commonest(self, min_count: int) -> tuple[int, int] | None:
+        """Returns the pair seen most often, or None if none was seen `min_count` times."""
+        while self._heap:
+            negative, _, _, pair = heapq.heappop(self._heap)
+            count = self._counts.get(pair, 0)
+            if count < min_count:
+                continue
+            if count != -negative:
+                heapq.heappush(self._heap, self._entry(pair, count))
+                continue
+            return pair
+        return None
+
+    def merge(self, pair: tuple[int, int]) -> str:
+        """Joins the pair in every word and returns the piece it becomes."""
+        left, right = pair
+        piece = self.pieces[left] + self.pieces[right].removeprefix(CONTINUATION)
+        number = self._number.setdefault(piece, len(self.pieces))
+        if number == len(self.pieces):
+            self.pieces.append(piece)
+        grown: set[tuple[int, int]] = set()
+        for place in self._places.pop(pair):
+            times = self._times[place]
+            for old, new in _join(self._words[place], left, right, number):
+                if old is not None:
+                    self._counts[old] -= times
+                if new is not None:
+                    self._counts[new] += times
+                    self._places[new].add(place)
+                    grown.add(new)
+        del self._counts[pair]
+        for new in grown:
+            heapq.heappush(self._heap, self._entry(new, self._counts[new]))
+        return piece
+
+    def _spell(self, word: str) -> list[int] | None:
+        pieces = [word[0], *(CONTINUATION + character for character in word[1:])]
+        numbers = [self._number.get(piece) for piece in pieces]
+        return None if None in numbers else numbers  # type: ignore[return-value]
+
+    def _entry(self, pair: tuple[int, int], count: int) -> tuple[int, str, str, tuple[int, int]]:
+        return -count, self.pieces[pair[0]], self.pieces[pair[1]], pair
+
+
+def _join(word: list[int], left: int, right: int, number: int) -> Iterator[tuple[tuple[int, int] | None, tuple[int, int] | None]]:
+    """Joins `left right` to `number` throughout the word, in place; yields each pair that went and the one that came for it."""
+    position = 0
+    while position < len(word) - 1:
+        if word[position] != left or word[position + 1] != right:
+            position += 1
+            continue
+        yield (left, right), None
+        if position > 0:
+            yield (word[position - 1], left), (word[position - 1], number)
+        if position + 2 < len(word):
+            yield (right, word[position + 2]), (number, word[position + 2])
+        word[position : position + 2] = [number]
+        position += 1
