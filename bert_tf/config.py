@@ -278,6 +278,28 @@ class FinetuneConfig(TrainingConfig):
         _require(not asked or self.data_dir or self.tfds_name, "no data: give --data_dir with the task's TSV files, or --tfds_name")
 
 
+@dataclass(frozen=True, kw_only=True)
+class PredictConfig:
+    """An exported model and raw text in, predictions out."""
+
+    saved_model: str = flag(None, required=True, help="An export: output_dir/export, or one of its versions.")
+    text: str | None = flag(None, help="One text to predict.")
+    text_pair: str | None = flag(None, help="Its second text, for a task on pairs.")
+    input_file: str | None = flag(None, help="Texts to predict, one a line; for pairs, the two separated by a tab.")
+    output_file: str | None = flag(None, help="JSON lines to write. Default: standard output.")
+
+    def __post_init__(self):
+        _require((self.text is None) != (self.input_file is None), "give either --text or --input_file")
+        _require(self.text_pair is None or self.text is not None, "text_pair is given without text; give both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoConfig:
+    """The whole story on the sample that comes with the package."""
+
+    output_dir: str = flag("demo_output", help="Where everything goes.")
+
+
 def _check_length(max_seq_length: int) -> None:
     # [CLS] a [SEP] b [SEP] is the shortest sentence pair
     _require(max_seq_length >= 5, f"max_seq_length is {max_seq_length}; give at least 5, room for [CLS] a [SEP] b [SEP]")

@@ -4,15 +4,19 @@ Flags live in a `FlagValues` of their own, made when the script runs: importing 
 `sys.argv` is nobody's business but its own.
 """
 
+import contextlib
 import dataclasses
 import importlib
+import logging as python_logging
 import os
 import sys
+import tempfile
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any
 
-from absl import flags
+from absl import flags, logging
 
 from bert_tf.errors import InputError
 
@@ -70,15 +74,17 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
       argv: The command line, `sys.argv` by default.
     """
     argv = sys.argv if argv is None else argv
-    # TensorFlow's start-up chatter hides our lines; whoever wants it sets the variable to 0.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    _show_messages()
     try:
         config = parse(config_class, argv)
         if config is None:
             print(f"{(doc or '').strip()}\n\nFlags:\n{_help(config_class)}")
             sys.exit(0)
-        importlib.import_module(f"bert_tf.workflows.{workflow}").run(config)
+        with _without_startup_chatter():
+            module = importlib.import_module(f"bert_tf.workflows.{workflow}")
+        python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
+        module.run(config)
     except InputError as error:
         _fail(str(error))
     except KeyboardInterrupt:
@@ -94,6 +100,50 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         if type(error).__name__ in ("NotFoundError", "PermissionDeniedError", "FailedPreconditionError") and _is_tensorflow(error):
             _fail(" ".join(str(error).split()))
         raise
+
+
+@contextlib.contextmanager
+def _without_startup_chatter() -> Iterator[None]:
+    """Keeps TensorFlow's lines about CPU features and missing GPUs off standard error; TF_CPP_MIN_LOG_LEVEL=0 shows them.
+
+    The variable alone does not silence what TensorFlow's libraries print while they are loaded, so standard error goes into a file
+    until they are, and is shown after all when loading fails.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            held.seek(0)
+            os.write(real, held.read())
+            raise
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
+
+
+class _PlainFormatter(python_logging.Formatter):
+    """A message as it is; a warning says that it is one."""
+
+    def format(self, record: python_logging.LogRecord) -> str:
+        text = record.getMessage()
+        return f"warning: {text}" if record.levelno >= python_logging.WARNING else text
+
+
+def _show_messages() -> None:
+    """Sends the workflows' messages to standard error as plain lines."""
+    handler = python_logging.StreamHandler()
+    handler.setFormatter(_PlainFormatter())
+    # TensorFlow's Python code writes to the same logger
+    handler.addFilter(lambda record: f"{os.sep}tensorflow{os.sep}" not in record.pathname)
+    logger = logging.get_absl_logger()
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(python_logging.INFO)
 
 
 def _help(config_class: type) -> str:

@@ -3,7 +3,10 @@
 A row reads: our variable path | TF1 name | Hugging Face name | whether Hugging Face stores it transposed. `{n}` is a layer number.
 """
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,63 @@ def tf1_name(path: str, num_hidden_layers: int) -> str:
 def is_encoder(path: str) -> bool:
     """Returns whether the variable with our path belongs to the encoder, not to a head."""
     return path.startswith("bert/")
+
+
+def training_state(variables: Sequence, m: Sequence, v: Sequence, num_hidden_layers: int, global_step: Any) -> dict[str, Any]:
+    """Returns what a checkpoint of a training run holds, by the original's names.
+
+    Args:
+      variables: The model's trainable Keras variables.
+      m: Adam's first moments, in their order.
+      v: Adam's second moments, in their order.
+      num_hidden_layers: The encoder's number of layers.
+      global_step: The step variable.
+
+    Returns:
+      tf.Variable by name: NAME, NAME/adam_m, NAME/adam_v for each variable, and global_step.
+    """
+    rows = expand(num_hidden_layers)
+    state: dict[str, Any] = {"global_step": global_step}
+    for variable, first, second in zip(variables, m, v, strict=True):
+        name = rows[variable.path].tf1
+        state |= {name: variable.value, f"{name}/adam_m": first, f"{name}/adam_v": second}
+    return state
+
+
+def tf1_spellings() -> dict[str, Row]:
+    """Returns every row by the names that a TF1 checkpoint may use: the original's, with or without `bert/`."""
+    return {name: row for row in ENCODER + HEADS for name in (row.tf1, row.tf1.removeprefix("bert/"))}
+
+
+def huggingface_spellings() -> dict[str, Row]:
+    """Returns every row by the names that a Hugging Face file may use.
+
+    The encoder's names come with or without `bert.`; LayerNorm's two may be called gamma and beta, as in files made from TF1 ones.
+    """
+    names = {}
+    for row in ENCODER + HEADS:
+        if row.huggingface is None:
+            continue
+        for prefix in ("bert.", "") if is_encoder(row.ours) else ("",):
+            names[prefix + row.huggingface] = row
+            module, _, leaf = row.huggingface.rpartition(".")
+            if module.endswith("LayerNorm"):
+                names[f"{prefix}{module}.{_OLD_LAYER_NORM[leaf]}"] = row
+    return names
+
+
+_OLD_LAYER_NORM = {"weight": "gamma", "bias": "beta"}
+_LAYER_NUMBER = re.compile(r"(?<=layer[_.])(0|[1-9][0-9]*)(?=[/.])")
+
+
+def claim(name: str, spellings: Mapping[str, Row]) -> tuple[str, Row] | None:
+    """Returns our path of a file's variable and the row that claims it, or None where no row does; names match whole, never in part.
+
+    `claim("encoder.layer.3.output.dense.bias", huggingface_spellings())` gives "bert/layer_3/output/bias" and its row.
+    """
+    number = _LAYER_NUMBER.search(name)
+    template = f"{name[: number.start()]}{{n}}{name[number.end() :]}" if number else name
+    row = spellings.get(template)
+    if row is None:
+        return None
+    return (row.ours.replace("{n}", number.group()) if number else row.ours), row

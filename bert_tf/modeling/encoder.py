@@ -71,7 +71,7 @@ class Embeddings(keras.layers.Layer):
         super().__init__(**options)
         self.config = config
         self.norm = layer_norm()
-        self.dropout = Dropout(config.hidden_dropout_prob, salt=0, name="dropout")
+        self.dropout = Dropout(config.hidden_dropout_prob, salt=0, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape=None):
         """Creates the three tables."""
@@ -103,11 +103,11 @@ class SelfAttention(keras.layers.Layer):
         super().__init__(**options)
         self.heads = config.num_attention_heads
         self.head_dim = config.hidden_size // config.num_attention_heads
-        self.query = dense(config.hidden_size, "query", config)
-        self.key = dense(config.hidden_size, "key", config)
-        self.value = dense(config.hidden_size, "value", config)
-        self.output_dense = dense(config.hidden_size, "output", config)
-        self.dropout = Dropout(config.attention_probs_dropout_prob, salt=salt, name="dropout")
+        self.query = dense(config.hidden_size, "query", config, dtype=self.dtype_policy)
+        self.key = dense(config.hidden_size, "key", config, dtype=self.dtype_policy)
+        self.value = dense(config.hidden_size, "value", config, dtype=self.dtype_policy)
+        self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
+        self.dropout = Dropout(config.attention_probs_dropout_prob, salt=salt, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape):
         """Creates the four projections."""
@@ -121,7 +121,8 @@ class SelfAttention(keras.layers.Layer):
         value = self._split_heads(self.value(x))
         # [batch, heads, seq, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, seq, seq]
         scores = ops.matmul(query * (self.head_dim**-0.5), ops.transpose(key, (0, 1, 3, 2)))
-        shares = ops.softmax(ops.cast(scores, "float32") + penalty, axis=-1)
+        # Keras hands the penalty over in the layer's own, perhaps half, precision
+        shares = ops.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
         shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, seq, heads, head_dim]
         return self.output_dense(ops.reshape(mixed, ops.shape(x)))
@@ -140,12 +141,12 @@ class TransformerLayer(keras.layers.Layer):
         super().__init__(**options)
         self.config = config
         salt = 1 + 3 * index
-        self.attention = SelfAttention(config, salt, name="attention")
-        self.attention_dropout = Dropout(config.hidden_dropout_prob, salt + 1, name="attention_dropout")
+        self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
+        self.attention_dropout = Dropout(config.hidden_dropout_prob, salt + 1, name="attention_dropout", dtype=self.dtype_policy)
         self.attention_norm = layer_norm("attention_norm")
-        self.intermediate = dense(config.intermediate_size, "intermediate", config)
-        self.output_dense = dense(config.hidden_size, "output", config)
-        self.output_dropout = Dropout(config.hidden_dropout_prob, salt + 2, name="output_dropout")
+        self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
+        self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
+        self.output_dropout = Dropout(config.hidden_dropout_prob, salt + 2, name="output_dropout", dtype=self.dtype_policy)
         self.output_norm = layer_norm("output_norm")
 
     def build(self, input_shape, penalty_shape=None):

@@ -18,7 +18,7 @@ class MaskedLanguageModelHead(keras.layers.Layer):
         """Takes the model's shape."""
         super().__init__(**options)
         self.config = config
-        self.transform = dense(config.hidden_size, "transform", config)
+        self.transform = dense(config.hidden_size, "transform", config, dtype=self.dtype_policy)
         self.norm = layer_norm()
 
     def build(self, *shapes):
@@ -54,7 +54,7 @@ class OutputLayer(keras.layers.Layer):
         super().__init__(**options)
         self.units, self.config = units, config
         # every block of the encoder has three dropouts and the embeddings one
-        self.dropout = Dropout(dropout, salt=1 + 3 * config.num_hidden_layers, name="dropout")
+        self.dropout = Dropout(dropout, salt=1 + 3 * config.num_hidden_layers, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape):
         """Creates kernel and bias."""

@@ -13,10 +13,24 @@ WEIGHT_EPSILON = 1e-5
 
 
 class WeightedSum(NamedTuple):
-    """A sum and what to divide it by: float32[] each."""
+    """A sum, its weight, and a constant beside the weight in the mean's divisor: float32[] each."""
 
     total: tf.Tensor
     weight: tf.Tensor
+    epsilon: tf.Tensor
+
+    def mean(self) -> tf.Tensor:
+        """Returns total / (weight + epsilon), float32[]; 0 where there is no weight at all."""
+        return tf.math.divide_no_nan(self.total, self.weight + self.epsilon)
+
+    def plus(self, other: "WeightedSum") -> "WeightedSum":
+        """Returns the sum over both parts."""
+        return WeightedSum(self.total + other.total, self.weight + other.weight, self.epsilon)
+
+
+def total_loss(sums: dict[str, WeightedSum]) -> tf.Tensor:
+    """Returns the loss that training lowers, float32[]: the sum of the means of all losses (BERT paper, A.2)."""
+    return tf.add_n([part.mean() for name, part in sums.items() if name.endswith("_loss")])
 
 
 def pretraining_sums(logits, batch) -> dict[str, WeightedSum]:
@@ -28,7 +42,8 @@ def pretraining_sums(logits, batch) -> dict[str, WeightedSum]:
         is_real_example int[batch].
     """
     real = tf.cast(batch["is_real_example"], tf.float32)
-    sums = _class_sums("masked_lm", logits["masked_lm"], batch["masked_lm_ids"], batch["masked_lm_weights"] * real[:, None])
+    weights = batch["masked_lm_weights"] * real[:, None]  # float32[batch, masks]
+    sums = _class_sums("masked_lm", logits["masked_lm"], batch["masked_lm_ids"], weights, WEIGHT_EPSILON)
     if "next_sentence" in logits:
         sums |= _class_sums("next_sentence", logits["next_sentence"], batch["next_sentence_labels"][:, 0], real)
     return sums
@@ -44,25 +59,13 @@ def classification_sums(logits, batch) -> dict[str, WeightedSum]:
     return _class_sums("classifier", logits["classifier"], batch["label_ids"], tf.cast(batch["is_real_example"], tf.float32))
 
 
-def regression_sums(logits, batch) -> dict[str, WeightedSum]:
-    """Returns the sum behind classifier_loss, the squared error.
-
-    Args:
-      logits: What `ClassificationModel` returns, with one output.
-      batch: label_ids float32[batch], is_real_example int[batch].
-    """
-    real = tf.cast(batch["is_real_example"], tf.float32)
-    error = tf.square(logits["classifier"][:, 0] - tf.cast(batch["label_ids"], tf.float32))
-    return {"classifier_loss": WeightedSum(tf.reduce_sum(error * real), tf.reduce_sum(real))}
-
-
-def _class_sums(name, logits, labels, weights) -> dict[str, WeightedSum]:
+def _class_sums(name, logits, labels, weights, epsilon=0.0) -> dict[str, WeightedSum]:
     """Returns cross entropy and accuracy of logits float32[..., classes], labels int[...], weights float32[...]."""
     labels = tf.cast(labels, tf.int32)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     hits = tf.cast(tf.equal(tf.argmax(logits, -1, output_type=tf.int32), labels), tf.float32)
-    weight = tf.reduce_sum(weights)
+    weight, epsilon = tf.reduce_sum(weights), tf.constant(epsilon)
     return {
-        f"{name}_loss": WeightedSum(tf.reduce_sum(losses * weights), weight),
-        f"{name}_accuracy": WeightedSum(tf.reduce_sum(hits * weights), weight),
+        f"{name}_loss": WeightedSum(tf.reduce_sum(losses * weights), weight, epsilon),
+        f"{name}_accuracy": WeightedSum(tf.reduce_sum(hits * weights), weight, epsilon),
     }

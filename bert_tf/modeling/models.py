@@ -40,13 +40,13 @@ class PretrainingModel(keras.Model):
 
 
 class ClassificationModel(keras.Model):
-    """One label, or one number, for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
+    """One label for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
 
-    def __init__(self, config: BertConfig, num_outputs: int, **options):
-        """Takes the model's shape and the number of logits: labels to choose from, or 1."""
+    def __init__(self, config: BertConfig, num_labels: int, **options):
+        """Takes the model's shape and the number of labels to choose from."""
         super().__init__(name="classification", **options)
         self.encoder = BertEncoder(config, dtype=self.dtype_policy)
-        self.classifier = OutputLayer(num_outputs, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype=self.dtype_policy)
+        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype=self.dtype_policy)
         self.classifier.build((None, config.hidden_size))
         self.built = True
 

@@ -7,14 +7,15 @@ Python's hash seed: equal counts are broken by the text of the pair.
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from bert_tf.text.vocab import CLS, MASK, PAD, SEP, UNK
+from bert_tf.text.wordpiece import MAX_WORD_CHARS
 
 CONTINUATION = "##"
-
-# The tokenizer makes one [UNK] of a longer word (google-research/bert, WordpieceTokenizer.max_input_chars_per_word), so its pieces
-# would never be used.
-LONGEST_WORD = 200
 
 # So many of the commonest characters enter whatever the coverage asked for. An alphabetic script needs far fewer; the coverage is
 # there for text with many thousand different characters, which would fill the vocabulary.
@@ -40,7 +41,7 @@ class LearnedVocabulary:
 
 def special_pieces(num_unused: int = 0) -> list[str]:
     """Returns the pieces that every vocabulary begins with, in the released vocabularies' order."""
-    return ["[PAD]", *(f"[unused{number}]" for number in range(num_unused)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    return [PAD, *(f"[unused{number}]" for number in range(num_unused)), UNK, CLS, SEP, MASK]
 
 
 def learn(
@@ -56,46 +57,62 @@ def learn(
         the commonest 1,000 in any case.
       num_unused: Number of [unusedN] slots.
 
-    For example, `learn({"low": 5, "lower": 2}, 16).pieces` ends in `"##ow", "low", "##er", "lower"`: first the pair ##o ##w, seen 7
+    For example, `learn({"low": 5, "lower": 2}, 19).pieces` ends in `"##ow", "low", "##er", "lower"`: first the pair ##o ##w, seen 7
     times, then l ##ow, seen 7 times.
     """
     specials = special_pieces(num_unused)
-    words = {word: count for word, count in word_counts.items() if 0 < len(word) <= LONGEST_WORD and word not in specials}
-    alphabet, dropped_rate, num_dropped = _alphabet(words, vocab_size - len(specials), character_coverage)
-    room = vocab_size - len(specials) - len(alphabet)
-    merged = _merge(words, alphabet, room, min_count)
-    return LearnedVocabulary(specials + alphabet + merged, len(alphabet), num_dropped, dropped_rate)
+    # of a longer word the tokenizer makes one [UNK]: its pieces would never be used
+    words = {word: count for word, count in word_counts.items() if 0 < len(word) <= MAX_WORD_CHARS and word not in specials}
+    characters = _characters(words)
+    total = sum(character.times for character in characters)
+    room = vocab_size - len(specials)
+    kept = _num_kept(characters, room, character_coverage * total)
+    forms = [form for character in characters[:kept] for form in character.forms]
+    alphabet = sorted(forms, key=lambda form: (form.startswith(CONTINUATION), form))
+    merged = _merge(words, alphabet, room - len(alphabet), min_count)
+    # where no pair is left to merge, what room there is goes to the characters left out
+    rare: list[str] = []
+    while kept < len(characters) and len(alphabet) + len(merged) + len(rare) + len(characters[kept].forms) <= room:
+        rare += characters[kept].forms
+        kept += 1
+    dropped = sum(character.times for character in characters[kept:])
+    pieces = specials + alphabet + merged + rare
+    return LearnedVocabulary(pieces, len(alphabet) + len(rare), len(characters) - kept, dropped / total if total else 0.0)
 
 
-def _alphabet(words: Mapping[str, int], room: int, coverage: float) -> tuple[list[str], float, int]:
-    """Returns the single-character pieces, the share of characters left out and how many different ones these are.
+class _Character(NamedTuple):
+    """A character of the text: the pieces it becomes on its own, and how often it was seen."""
 
-    A character gets its plain form always and its ## form if it was ever seen inside a longer word: then it may stand anywhere in
-    words to come. Punctuation and Chinese characters, which the basic tokenizer cuts off alone, need no ## form.
+    forms: tuple[str, ...]
+    times: int
+
+
+def _characters(words: Mapping[str, int]) -> list[_Character]:
+    """Returns the text's characters, the commonest first.
+
+    A character has its plain form always, and its ## form if it was ever seen in a longer word: then it may stand anywhere in words to
+    come. Punctuation and Chinese characters, which the basic tokenizer cuts off alone, need no ## form.
     """
     counts: Counter[str] = Counter()
-    inside: set[str] = set()
+    in_longer: set[str] = set()
     for word, count in words.items():
         for character in word:
             counts[character] += count
         if len(word) > 1:
-            inside.update(word)
-    total = sum(counts.values())
-    covered = 0
-    plain: list[str] = []
-    continued: list[str] = []
-    for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if covered >= coverage * total and len(plain) >= FREE_CHARACTERS:
-            break
-        forms = 2 if character in inside else 1
-        if len(plain) + len(continued) + forms > room:
-            break
-        plain.append(character)
-        if forms == 2:
-            continued.append(CONTINUATION + character)
-        covered += count
-    dropped_rate = (total - covered) / total if total else 0.0
-    return sorted(plain) + sorted(continued), dropped_rate, len(counts) - len(plain)
+            in_longer.update(word)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [_Character((char, CONTINUATION + char) if char in in_longer else (char,), count) for char, count in ranked]
+
+
+def _num_kept(characters: Sequence[_Character], room: int, wanted: float) -> int:
+    """Returns how many characters make the alphabet: enough to be seen `wanted` times, the free ones, and no more than there is room."""
+    covered = size = 0
+    for number, character in enumerate(characters):
+        size += len(character.forms)
+        if (covered >= wanted and number >= FREE_CHARACTERS) or size > room:
+            return number
+        covered += character.times
+    return len(characters)
 
 
 def _merge(words: Mapping[str, int], alphabet: Iterable[str], room: int, min_count: int) -> list[str]:
@@ -135,7 +152,7 @@ class _PairTable:
             place = len(self._words)
             self._words.append(spelled)
             self._times.append(count)
-            for pair in zip(spelled, spelled[1:]):
+            for pair in pairwise(spelled):
                 self._counts[pair] += count
                 self._places[pair].add(place)
         self._heap = [self._entry(pair, count) for pair, count in self._counts.items()]

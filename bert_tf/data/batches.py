@@ -1,0 +1,144 @@
+"""TFRecords -> tf.data batches whose position is arithmetic.
+
+Which record stands at which place of the training stream is a pure function of (seed, place). Step s of batch size b holds places
+s x b up to s x b + b, so a run resumes at any step at once and needs no iterator state in its checkpoints.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.data.records import RecordFile, parse_spec
+from bert_tf.data.schema import IS_REAL, RecordKind
+from bert_tf.errors import InputError
+
+# A block is read in one piece; a pool of blocks, drawn from all over the files, is held in memory and shuffled. Data of up to
+# BLOCK_RECORDS x POOL_BLOCKS records is thus shuffled as a whole.
+BLOCK_RECORDS = 1024
+POOL_BLOCKS = 64
+
+
+class ShuffledRecords:
+    """An endless stream of records, epoch after epoch, each epoch in an order of its own.
+
+    Every record occurs once an epoch. An epoch permutes all blocks, then the records within each pool of blocks.
+    """
+
+    def __init__(self, files: Sequence[RecordFile], seed: int):
+        """Takes the files and the seed of all orders."""
+        self._files = list(files)
+        self._seed = seed
+        blocks = [
+            (number, first, min(first + BLOCK_RECORDS, len(file)))
+            for number, file in enumerate(self._files)
+            for first in range(0, len(file), BLOCK_RECORDS)
+        ]
+        self._blocks = np.asarray(blocks, np.int64)  # [blocks, (file, first record, end)]
+        self.num_records = int(sum(len(file) for file in self._files))
+        self._pool_key: tuple[int, int] | None = None
+        self._pool_records: list[bytes] = []
+        self._epoch = -1
+        self._plan: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
+
+    def take(self, place: int, count: int) -> list[bytes]:
+        """Returns `count` records from `place` on, across the ends of epochs where need be."""
+        records: list[bytes] = []
+        while len(records) < count:
+            epoch, offset = divmod(place + len(records), self.num_records)
+            order, ends = self._epoch_plan(epoch)
+            pool = int(np.searchsorted(ends, offset, side="right"))
+            pool_records = self._read_pool(epoch, pool, order)
+            within = offset - (int(ends[pool - 1]) if pool else 0)
+            records.extend(pool_records[within : within + count - len(records)])
+        return records
+
+    def _epoch_plan(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the epoch's order of blocks, int64[blocks], and the place where each pool ends, int64[pools]."""
+        if epoch != self._epoch:
+            order = self._random(epoch, 0).permutation(len(self._blocks))
+            sizes = self._blocks[order, 2] - self._blocks[order, 1]
+            ends = np.cumsum(np.add.reduceat(sizes, np.arange(0, len(order), POOL_BLOCKS)))
+            self._epoch, self._plan = epoch, (order, ends)
+        return self._plan
+
+    def _read_pool(self, epoch: int, pool: int, order: np.ndarray) -> list[bytes]:
+        if self._pool_key != (epoch, pool):
+            records: list[bytes] = []
+            for block in order[pool * POOL_BLOCKS : (pool + 1) * POOL_BLOCKS]:
+                file, first, end = self._blocks[block]
+                records.extend(self._files[file].read(np.arange(first, end)))
+            shuffled = self._random(epoch, 1 + pool).permutation(len(records))
+            self._pool_key, self._pool_records = (epoch, pool), [records[number] for number in shuffled]
+        return self._pool_records
+
+    def _random(self, epoch: int, use: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, epoch, use])
+
+
+class OrderedRecords:
+    """The records of all files, first to last."""
+
+    def __init__(self, files: Sequence[RecordFile]):
+        """Takes the files in their order."""
+        self._files = list(files)
+        self._ends = np.cumsum([len(file) for file in self._files])
+        self.num_records = int(self._ends[-1])
+
+    def take(self, place: int, count: int) -> list[bytes]:
+        """Returns up to `count` records from `place` on; fewer at the end."""
+        records: list[bytes] = []
+        end = min(place + count, self.num_records)
+        while place < end:
+            file = int(np.searchsorted(self._ends, place, side="right"))
+            first = place - (int(self._ends[file - 1]) if file else 0)
+            last = min(first + end - place, len(self._files[file]))
+            records.extend(self._files[file].read(np.arange(first, last)))
+            place += last - first
+        return records
+
+
+class Batches:
+    """Batches of one kind of record, all of one static shape."""
+
+    def __init__(self, records: ShuffledRecords | OrderedRecords, kind: RecordKind, axes: Mapping[str, int], batch_size: int):
+        """Takes where records come from, what they hold, the length of each axis and the number of examples a batch."""
+        self.records = records
+        self.kind = kind
+        self.batch_size = batch_size
+        self.failure: InputError | None = None  # what stopped the reading thread, for the loop to tell
+        self._spec = parse_spec(kind, axes)
+
+    def __len__(self):
+        """Returns how many batches one pass takes, the last one filled up where need be."""
+        return -(-self.records.num_records // self.batch_size)
+
+    def dataset(self, first_step: int = 0, num_steps: int | None = None) -> tf.data.Dataset:
+        """Returns batches from step `first_step` on: dicts of int32 or float32 [batch, ...], by the names of the record kind.
+
+        A batch that the records do not fill holds repetitions marked by is_real_example 0.
+        """
+        steps = tf.data.Dataset.counter(first_step) if num_steps is None else tf.data.Dataset.range(first_step, first_step + num_steps)
+        return steps.map(self._read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
+
+    def _read(self, step):
+        serialized, real = tf.numpy_function(self._fetch, [step], [tf.string, tf.int64])
+        serialized.set_shape([self.batch_size])
+        real.set_shape([self.batch_size])
+        return serialized, real
+
+    def _fetch(self, step):
+        try:
+            records = self.records.take(int(step) * self.batch_size, self.batch_size)
+        except InputError as error:
+            self.failure = error
+            raise
+        missing = self.batch_size - len(records)
+        real = np.asarray([1] * len(records) + [0] * missing, np.int64)
+        return np.asarray(records + records[-1:] * missing, object), real
+
+    def _parse(self, serialized, real):
+        batch = tf.io.parse_example(serialized, self._spec)
+        batch[IS_REAL.name] *= real
+        # int64 is what the files hold; int32 is what accelerators take
+        return {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value for name, value in batch.items()}

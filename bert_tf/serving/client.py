@@ -1,0 +1,52 @@
+"""Asking a SavedModel from Python: loaded once, then any number of raw texts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+
+
+class Predictor:
+    """An exported model in memory. Its signature takes any batch size and length, so no call compiles anything anew."""
+
+    def __init__(self, path: str):
+        """Loads the SavedModel in `path`, a version directory or its parent, of which the highest version is taken."""
+        self.path = _version_directory(path)
+        try:
+            self._model = tf.saved_model.load(self.path)
+        except (OSError, tf.errors.OpError) as error:
+            raise InputError(f"{self.path}: cannot be loaded as a SavedModel ({' '.join(str(error).split())}); export it again") from error
+        self._signature = self._model.signatures["serving_default"]
+        self.input_names = sorted(self._signature.structured_input_signature[1])
+
+    def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.
+
+        Raises:
+          InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text.
+        """
+        wanted = ["text"] if pairs is None else ["text", "text_pair"]
+        if self.input_names != wanted:
+            raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not {', '.join(wanted)}; give what it takes")
+        inputs = {"text": tf.constant(list(texts), tf.string)}
+        if pairs is not None:
+            inputs["text_pair"] = tf.constant(list(pairs), tf.string)
+        outputs = {name: value.numpy() for name, value in self._signature(**inputs).items()}
+        return [{name: _plain(values[row]) for name, values in outputs.items()} for row in range(len(texts))]
+
+
+def _plain(value: Any) -> Any:
+    """Returns a NumPy value as text, number or list."""
+    return value.decode("utf-8") if isinstance(value, bytes) else value.tolist()
+
+
+def _version_directory(path: str) -> str:
+    if tf.io.gfile.exists(f"{path}/saved_model.pb"):
+        return path
+    names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)] if tf.io.gfile.isdir(path) else []
+    versions = sorted(int(name) for name in names if name.isdigit())
+    if not versions:
+        raise InputError(f"{path}: holds no SavedModel; give an export directory, as runs/mrpc/export")
+    return f"{path}/{versions[-1]}"

@@ -1,0 +1,107 @@
+"""What a SavedModel answers: raw text, ids or serialized examples in, named outputs out; core TensorFlow operations only."""
+
+from collections.abc import Sequence
+
+import keras
+import tensorflow as tf
+
+from bert_tf.data.schema import ENCODER_INPUTS
+from bert_tf.text.vocab import Vocabulary
+from bert_tf.text.wordpiece_graph import GraphTokenizer
+
+_INPUT_NAMES = tuple(feature.name for feature in ENCODER_INPUTS)
+
+
+class ServingModule(tf.Module):
+    """A model with its tokenizer inside; subclasses say what comes out."""
+
+    def __init__(self, model: keras.Model, vocab: Vocabulary | None, do_lower_case: bool, max_seq_length: int, is_pair: bool):
+        """Takes the model, its vocabulary (None: ids only), the casing, the longest input, and whether texts come in pairs."""
+        super().__init__()
+        self.model = model
+        self.max_seq_length = max_seq_length
+        self.is_pair = is_pair
+        self._vocab = vocab
+        self.tokenizer = GraphTokenizer(vocab, do_lower_case) if vocab is not None else None
+
+    def outputs(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns the named outputs for the encoder's inputs int32[batch, seq]."""
+        raise TypeError("a subclass says what comes out")
+
+    def pack(self, texts: tf.Tensor, pairs: tf.Tensor | None) -> dict[str, tf.Tensor]:
+        """Returns the encoder's inputs, int32[batch, seq], for string[batch] texts; seq is that of the longest, at most the limit.
+
+        Pairs are cut as the original cuts them: piece by piece from the longer side, from the second on a tie.
+        """
+        first = self.tokenizer(texts)  # int32[batch, (pieces)]
+        ones = tf.ones_like(texts, tf.int32)[:, None]
+        cls, sep = ones * self._vocab.cls_id, ones * self._vocab.sep_id
+        if pairs is None:
+            first = _keep(first, tf.fill(tf.shape(texts), self.max_seq_length - 2))
+            ids = tf.concat([cls, first, sep], axis=1)
+            segments = tf.zeros_like(ids)
+        else:
+            second = self.tokenizer(pairs)
+            room = self.max_seq_length - 3
+            length_a, length_b = (tf.cast(part.row_lengths(), tf.int32) for part in (first, second))
+            keep_b = tf.minimum(length_b, tf.maximum(room - length_a, room // 2))
+            first, second = _keep(first, room - keep_b), _keep(second, keep_b)
+            left, right = tf.concat([cls, first, sep], axis=1), tf.concat([second, sep], axis=1)
+            ids = tf.concat([left, right], axis=1)
+            segments = tf.concat([tf.zeros_like(left), tf.ones_like(right)], axis=1)
+        inputs = {"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": segments}
+        return {
+            name: value.to_tensor(self._vocab.pad_id if name == "input_ids" else 0) for name, value in inputs.items()
+        }  # [batch, (pieces)] -> [batch, seq]
+
+    def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
+        """Returns the signatures by name: `ids` and `examples`, and with a vocabulary `serving_default` on raw text."""
+        ids_spec = [{name: tf.TensorSpec([None, None], tf.int32, name) for name in _INPUT_NAMES}]
+        signatures = {
+            "ids": tf.function(self.outputs, input_signature=ids_spec),
+            "examples": tf.function(self._from_examples, input_signature=[tf.TensorSpec([None], tf.string, "examples")]),
+        }
+        strings = tf.TensorSpec([None], tf.string, "text")
+        if self.tokenizer is None:
+            signatures["serving_default"] = signatures["ids"]
+        elif self.is_pair:
+            pair_spec = [strings, tf.TensorSpec([None], tf.string, "text_pair")]
+            signatures["serving_default"] = tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec)
+        else:
+            signatures["serving_default"] = tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings])
+        return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+    def _from_examples(self, examples):
+        spec = {name: tf.io.FixedLenFeature([self.max_seq_length], tf.int64) for name in _INPUT_NAMES}
+        parsed = tf.io.parse_example(examples, spec)
+        return self.outputs({name: tf.cast(value, tf.int32) for name, value in parsed.items()})
+
+
+class ClassifierModule(ServingModule):
+    """Outputs: `label` string[batch] and `probabilities` float32[batch, labels], in the order of the labels asset."""
+
+    def __init__(self, labels: Sequence[str], **options):
+        """Takes the label names in the order of the logits, and what every serving module takes."""
+        super().__init__(**options)
+        self.labels = tf.constant(list(labels))
+
+    def outputs(self, inputs):
+        """Returns label and probabilities for the encoder's inputs int32[batch, seq]."""
+        probabilities = tf.nn.softmax(self.model(inputs, training=False)["classifier"])
+        return {"label": tf.gather(self.labels, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities}
+
+
+class EncoderModule(ServingModule):
+    """Outputs: `sequence_output` float32[batch, seq, hidden] and `pooled_output` float32[batch, hidden]."""
+
+    def outputs(self, inputs):
+        """Returns sequence_output and pooled_output for the encoder's inputs int32[batch, seq]."""
+        encoded = self.model(inputs, training=False)
+        return {name: tf.cast(encoded[name], tf.float32) for name in ("sequence_output", "pooled_output")}
+
+
+def _keep(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Returns each row's first `lengths` pieces, lengths int32[batch]."""
+    places = tf.ragged.range(tf.cast(ids.row_lengths(), tf.int32))
+    kept = tf.ragged.boolean_mask(ids, places < tf.cast(lengths, tf.int32)[:, None])
+    return tf.cast(kept, tf.int32)

@@ -1,0 +1,63 @@
+"""Whether text is lower-cased before it is looked up, and the refusal of a choice that contradicts the vocabulary."""
+
+import re
+
+from absl import logging
+
+from bert_tf.errors import InputError
+from bert_tf.text.vocab import Vocabulary
+
+# A cased vocabulary holds 14 % (multilingual) to 28 % (English) such pieces, an uncased or Chinese one none but its special tokens.
+CASED_SHARE = 0.01
+
+
+def cased_share(vocab: Vocabulary) -> float:
+    """Returns the share of pieces that hold one of A to Z; special tokens and other pieces in square brackets count on neither side."""
+    words = [piece for piece in vocab.pieces if not (piece.startswith("[") and piece.endswith("]"))]
+    return sum(re.search("[A-Z]", piece) is not None for piece in words) / max(len(words), 1)
+
+
+def looks_cased(vocab: Vocabulary) -> bool:
+    """Returns whether the vocabulary was made from text that was not lower-cased."""
+    return cased_share(vocab) > CASED_SHARE
+
+
+def resolve_do_lower_case(requested: bool | None, vocab: Vocabulary, recorded: bool | None, source: str) -> bool:
+    """Returns whether to lower-case: as asked, else as the model's folder records it, else as the vocabulary's pieces look.
+
+    Args:
+      requested: The flag; None where it was not given.
+      vocab: The vocabulary.
+      recorded: do_lower_case in the model's folder; None where it says nothing.
+      source: The folder or file behind `recorded`, for error messages.
+
+    Raises:
+      InputError: The choice contradicts the vocabulary or the record.
+    """
+    cased = looks_cased(vocab)
+    if requested is not None and recorded is not None and requested != recorded:
+        raise InputError(
+            f"do_lower_case is {_flag(requested)}, but {source} records {_flag(recorded)} for this model; give --do_lower_case={_flag(recorded)}"
+        )
+    choice = requested if requested is not None else recorded
+    if choice and cased:
+        where, mend = (
+            ("do_lower_case", "give --do_lower_case=false")
+            if recorded is None
+            else (f"{source}: do_lower_case", "put the vocabulary and the record of the same model together")
+        )
+        raise InputError(
+            f"{where} is true, but {vocab.source} is a cased vocabulary ({cased_share(vocab):.1%} of its pieces hold A to Z): every "
+            f"capital would be lost; {mend}"
+        )
+    if choice is False and recorded is None and not cased:
+        logging.warning(
+            "do_lower_case is false, but %s looks lower-cased (%.1f%% of its pieces hold A to Z): words with capitals will become [UNK]",
+            vocab.source,
+            100 * cased_share(vocab),
+        )
+    return not cased if choice is None else choice
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,102 @@
+"""Checkpoints in the original's own form: model.ckpt-N with TF1 variable names, Adam slots and global_step.
+
+Every TF1 tool reads them, google-research/bert included, and its checkpoints are read here. A checkpoint is written beside its
+place and renamed, the index last, so a killed run leaves whole checkpoints only.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from bert_tf.data.records import atomic_write
+from bert_tf.errors import InputError
+
+GLOBAL_STEP = "global_step"
+_INDEX = re.compile(r"model\.ckpt-(\d+)\.index")
+
+
+class Checkpoints:
+    """The checkpoints of one run directory."""
+
+    def __init__(self, folder: str, variables: Mapping[str, tf.Variable], keep: int):
+        """Takes the folder, every variable to save by the name it is saved under (global_step among them), and how many to keep."""
+        self.folder = folder
+        self._variables = dict(variables)
+        self._keep = keep
+
+    def save(self, step: int) -> str:
+        """Writes model.ckpt-<step>, drops the oldest ones beyond the number to keep, and returns the new one's prefix."""
+        prefix = os.path.join(self.folder, f"model.ckpt-{step}")
+        beside = f"{prefix}.partial-{os.getpid()}"
+        names = sorted(self._variables)
+        try:
+            tf.raw_ops.SaveV2(
+                prefix=beside, tensor_names=names, shape_and_slices=[""] * len(names), tensors=[self._variables[n].read_value() for n in names]
+            )
+            for ending in (".data-00000-of-00001", ".index"):
+                tf.io.gfile.rename(beside + ending, prefix + ending, overwrite=True)
+        except tf.errors.OpError as error:
+            for ending in (".data-00000-of-00001", ".index"):
+                with contextlib.suppress(tf.errors.OpError):
+                    tf.io.gfile.remove(beside + ending)
+            reason = " ".join(error.message.split())
+            raise InputError(f"{prefix}: cannot be written ({reason}); check the permissions of output_dir and the disk") from error
+        self._tidy()
+        return prefix
+
+    def restore(self, prefix: str) -> int:
+        """Reads every variable from the checkpoint and returns its step.
+
+        Raises:
+          InputError: A variable that the checkpoint lacks, or has in another shape.
+        """
+        reader = open_checkpoint(prefix)
+        shapes = reader.get_variable_to_shape_map()
+        for name, variable in self._variables.items():
+            if name not in shapes:
+                raise InputError(f"{prefix}: has no {name}, so training cannot go on from it; give it as --init_checkpoint to start from its weights")
+            if list(variable.shape) != shapes[name]:
+                raise InputError(f"{prefix}: {name} has shape {shapes[name]}, the model's is {list(variable.shape)}; use the config it was made with")
+        for name, variable in self._variables.items():
+            variable.assign(tf.cast(reader.get_tensor(name), variable.dtype))
+        return int(self._variables[GLOBAL_STEP].numpy())
+
+    def _tidy(self) -> None:
+        steps = checkpoint_steps(self.folder)
+        kept = steps[-self._keep :]
+        for step in steps[: -self._keep]:
+            # the index first: what is left of a half-removed checkpoint is then no checkpoint
+            for ending in (".index", ".data-00000-of-00001"):
+                with contextlib.suppress(tf.errors.NotFoundError):
+                    tf.io.gfile.remove(os.path.join(self.folder, f"model.ckpt-{step}{ending}"))
+        # the file by which TensorFlow's own tools find the newest checkpoint
+        lines = [f'model_checkpoint_path: "model.ckpt-{kept[-1]}"', *(f'all_model_checkpoint_paths: "model.ckpt-{step}"' for step in kept)]
+        with atomic_write(os.path.join(self.folder, "checkpoint")) as file:
+            file.write("\n".join(lines) + "\n")
+
+
+def open_checkpoint(prefix: str) -> Any:
+    """Returns a reader of the checkpoint, or raises an InputError that names it."""
+    try:
+        return tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError) as error:
+        raise InputError(f"{prefix}: is no readable checkpoint; give the prefix, without .index or .data, of a TensorFlow checkpoint") from error
+
+
+def checkpoint_steps(folder: str) -> list[int]:
+    """Returns the steps of the folder's whole checkpoints, ascending."""
+    if not tf.io.gfile.isdir(folder):
+        return []
+    names = set(tf.io.gfile.listdir(folder))
+    steps = (int(match[1]) for match in map(_INDEX.fullmatch, names) if match)
+    return sorted(step for step in steps if f"model.ckpt-{step}.data-00000-of-00001" in names)
+
+
+def latest_checkpoint(folder: str) -> str | None:
+    """Returns the prefix of the folder's newest whole checkpoint, or None."""
+    steps = checkpoint_steps(folder)
+    return os.path.join(folder, f"model.ckpt-{steps[-1]}") if steps else None

@@ -1,0 +1,161 @@
+"""The training loop, evaluation and prediction: many steps inside one compiled call."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import tensorflow as tf
+from bert_tf.data.batches import Batches
+from bert_tf.data.progress import Progress
+from bert_tf.errors import InputError
+from bert_tf.modeling.losses import WeightedSum, total_loss
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.optimizer import AdamWeightDecay
+
+# Control comes back to Python at least about this often, for the progress line and for Ctrl-C.
+_SECONDS_PER_CALL = 2.0
+
+SumsFunction = Callable[[dict[str, tf.Tensor], dict[str, tf.Tensor]], dict[str, WeightedSum]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a training call begins and ends, and how often it saves: all in steps."""
+
+    first_step: int
+    last_step: int
+    save_checkpoints_steps: int
+    iterations_per_loop: int
+
+
+class Trainer:
+    """Model, loss and optimizer, compiled into one function that runs many steps."""
+
+    def __init__(self, model: keras.Model, sums: SumsFunction, optimizer: AdamWeightDecay, seed: int):
+        """Takes the model, the function from (logits, batch) to sums, the optimizer, and the seed of all dropout masks."""
+        self.model = model
+        self.optimizer = optimizer
+        self.global_step = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
+        self._sums = sums
+        self._seed = seed
+
+    @tf.function
+    def _step(self, batch):
+        # The dropout seed follows from (seed, step) alone: a resumed run draws the masks that the unbroken one would have drawn.
+        seed = tf.random.experimental.stateless_fold_in(tf.constant([self._seed, 0], tf.int64), self.global_step)
+        with tf.GradientTape() as tape:
+            sums = self._sums(self.model(batch, training=True, seed=seed), batch)
+            loss = total_loss(sums)
+        gradients = tape.gradient(loss, [variable.value for variable in self.optimizer.variables])
+        norm, rate = self.optimizer.apply(gradients, self.global_step)
+        self.global_step.assign_add(1)
+        one = tf.ones([])
+        return sums | {name: WeightedSum(value, one, 0.0 * one) for name, value in (("loss", loss), ("gradient_norm", norm), ("learning_rate", rate))}
+
+    @tf.function(reduce_retracing=True)
+    def _steps(self, iterator, count):
+        """Runs `count` steps and returns their sums, added up."""
+        outputs = self._step.get_concrete_function(iterator.element_spec).structured_outputs
+        totals = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), outputs)
+        for _ in tf.range(count):
+            sums = self._step(next(iterator))
+            totals = {name: part.plus(totals[name]) for name, part in sums.items()}
+        return totals
+
+    def train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str) -> None:
+        """Trains from `first_step` up to `last_step`, saving as it goes and at the end.
+
+        Raises:
+          InputError: A loss that is no longer finite, or a data file that cannot be read any more.
+        """
+        writer = tf.summary.create_file_writer(log_dir)
+        iterator = iter(batches.dataset(limits.first_step))
+        step, seconds_per_step = limits.first_step, None
+        with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
+            while step < limits.last_step:
+                boundary = min(limits.last_step, (step // limits.save_checkpoints_steps + 1) * limits.save_checkpoints_steps)
+                count = min(_call_length(seconds_per_step), limits.iterations_per_loop, boundary - step)
+                started = time.monotonic()
+                metrics = self._run(iterator, count, batches)
+                seconds = time.monotonic() - started
+                # the first call compiles, so its time says nothing about a step
+                seconds_per_step = seconds / count if step > limits.first_step else None
+                step += count
+                if not math.isfinite(metrics["loss"]):
+                    raise InputError(
+                        f"the loss is {metrics['loss']} at step {step}; the last checkpoint is kept: start again with a lower --learning_rate"
+                    )
+                if seconds_per_step is not None:
+                    metrics["examples_per_second"] = batches.batch_size / seconds_per_step
+                for name, value in metrics.items():
+                    tf.summary.scalar(name, value, step=step)
+                shown = (f"{name} {value:.4g}" for name, value in metrics.items() if name.endswith(("loss", "accuracy", "per_second")))
+                state = f"step {step}, {', '.join(shown)}"
+                progress.note(state)
+                progress.advance(count)
+                if step == boundary:
+                    checkpoints.save(step)
+                    writer.flush()
+        logging.info("training ended at %s", state)
+
+    def _run(self, iterator, count: int, batches: Batches) -> dict[str, float]:
+        with _named_failure(batches):
+            totals = self._steps(iterator, tf.constant(count, tf.int64))
+        return {name: float(part.mean()) for name, part in totals.items()}
+
+
+def evaluate(model: keras.Model, sums: SumsFunction, batches: Batches, max_steps: int | None = None) -> dict[str, float]:
+    """Returns the mean of every loss and metric over the batches, and their sum as `loss`."""
+    num_steps = len(batches) if max_steps is None else min(len(batches), max_steps)
+
+    @tf.function
+    def step(batch):
+        return sums(model(batch, training=False), batch)
+
+    totals: dict[str, WeightedSum] = {}
+    with Progress(num_steps, "steps", "evaluating") as progress, _named_failure(batches):
+        for batch in batches.dataset(num_steps=num_steps):
+            parts = step(batch)
+            totals = {name: totals[name].plus(part) if name in totals else part for name, part in parts.items()}
+            progress.advance(1)
+    results = {name: float(part.mean()) for name, part in totals.items()}
+    return results | {"loss": float(total_loss(totals))}
+
+
+def predict(model: keras.Model, batches: Batches) -> dict[str, np.ndarray]:
+    """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
+
+    @tf.function
+    def step(batch):
+        return model(batch, training=False)
+
+    parts: dict[str, list[np.ndarray]] = {}
+    with Progress(len(batches), "steps", "predicting") as progress, _named_failure(batches):
+        for batch in batches.dataset(num_steps=len(batches)):
+            real = batch["is_real_example"].numpy().astype(bool)
+            for name, logits in step(batch).items():
+                parts.setdefault(name, []).append(logits.numpy()[real])
+            progress.advance(1)
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+class _named_failure:  # noqa: N801, used as a word in a with statement
+    """Turns TensorFlow's report of a failed reading thread into the InputError that the thread raised."""
+
+    def __init__(self, batches: Batches):
+        self._batches = batches
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if isinstance(error, tf.errors.OpError) and self._batches.failure is not None:
+            raise self._batches.failure from error
+
+
+def _call_length(seconds_per_step: float | None) -> int:
+    return 1 if seconds_per_step is None else max(1, int(_SECONDS_PER_CALL / seconds_per_step))
+

@@ -1,0 +1,107 @@
+"""The whole story in a few minutes: text -> vocabulary -> masked records -> pre-training -> fine-tuning -> SavedModel -> predictions.
+
+Each step is a command that the reader can copy; nothing here does what a user could not.
+"""
+
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bert_tf.config import DemoConfig
+from bert_tf.errors import InputError
+
+SAMPLE = Path(__file__).resolve().parent.parent / "sample"
+
+# Sentences that no file of the sample holds.
+_SENTENCES = (
+    "Stir the soup slowly and add a pinch of salt.",
+    "A bright moon rose above the clouds after the storm.",
+    "She kneaded the dough until it was smooth.",
+    "Through the telescope the planet showed a thin ring.",
+)
+
+_TRAINING = "--max_seq_length=48 --train_batch_size=32 --save_checkpoints_steps=500 --random_seed=1"
+
+
+def run(config: DemoConfig) -> dict[str, float]:
+    """Returns the figures of the closing table: accuracy with and without pre-training, and the pre-training's own scores."""
+    started = time.monotonic()
+    folder = Path(config.output_dir)
+    for title, command in _steps(folder):
+        _show_and_run(title, command)
+    figures = _figures(folder)
+    print(_table(folder, figures, time.monotonic() - started))
+    return figures
+
+
+def _steps(folder: Path) -> list[tuple[str, list[str]]]:
+    """Returns the commands in order, each with what it does."""
+    text, vocab, records = SAMPLE / "corpus.txt", folder / "vocab.txt", folder / "pretraining.tfrecord"
+    pretrained = folder / "pretrained"
+    classifier = f"run_classifier.py --task_name=topic --data_dir={SAMPLE} --vocab_file={vocab} --num_train_epochs=8 --learning_rate=2e-4 {_TRAINING}"
+    commands = (
+        ("Learn a WordPiece vocabulary", f"-m bert_tf.cli.build_vocab --input_file={text} --output_file={vocab} --vocab_size=2000"),
+        (
+            "Write masked TFRecords",
+            f"create_pretraining_data.py --input_file={text} --output_file={records} --vocab_file={vocab} "
+            "--max_seq_length=48 --max_predictions_per_seq=8 --dupe_factor=20",
+        ),
+        (
+            "Pre-train a small BERT: masked words and next sentences",
+            f"run_pretraining.py --input_file={records} --vocab_file={vocab} --model_size=tiny --output_dir={pretrained} --do_train --do_eval "
+            f"--max_predictions_per_seq=8 --num_train_steps=2000 --num_warmup_steps=200 --learning_rate=1e-3 {_TRAINING}",
+        ),
+        (
+            "Fine-tune a classifier from it, evaluate, export a SavedModel",
+            f"{classifier} --init_checkpoint={pretrained} --output_dir={folder / 'topic'} --do_train --do_eval --do_export",
+        ),
+        (
+            "For comparison: the same model from random weights",
+            f"{classifier} --bert_config_file={pretrained / 'bert_config.json'} --output_dir={folder / 'topic_from_scratch'} --do_train --do_eval",
+        ),
+        ("Predict raw sentences in a new process", f"-m bert_tf.cli.predict --saved_model={folder / 'topic' / 'export'} --input_file={folder / 'sentences.txt'}"),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in _SENTENCES), encoding="utf-8")
+    return [(title, shlex.split(command)) for title, command in commands]
+
+
+def _show_and_run(title: str, arguments: list[str]) -> None:
+    print(f"\n# {title}\n$ python {shlex.join(arguments)}", flush=True)
+    done = subprocess.run([sys.executable, *arguments], check=False)
+    if done.returncode:
+        raise InputError(f"the command above ended with exit code {done.returncode}; see its own message")
+
+
+def _figures(folder: Path) -> dict[str, float]:
+    pretrained, tuned, scratch = (_read_results(folder / name) for name in ("pretrained", "topic", "topic_from_scratch"))
+    return {
+        "masked_lm_accuracy": pretrained["masked_lm_accuracy"],
+        "next_sentence_accuracy": pretrained["next_sentence_accuracy"],
+        "accuracy": tuned["eval_accuracy"],
+        "accuracy_from_scratch": scratch["eval_accuracy"],
+    }
+
+
+def _read_results(run_dir: Path) -> dict[str, float]:
+    lines = (run_dir / "eval_results.txt").read_text(encoding="utf-8").splitlines()
+    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+
+
+def _table(folder: Path, figures: dict[str, float], seconds: float) -> str:
+    rows = (
+        ("pre-training, on its own text: masked words right", f"{figures['masked_lm_accuracy']:.1%}", folder / "pretrained"),
+        ("pre-training, on its own text: next sentences right", f"{figures['next_sentence_accuracy']:.1%}", folder / "pretrained"),
+        ("held-out sentences right, fine-tuned from it", f"{figures['accuracy']:.1%}", folder / "topic"),
+        ("held-out sentences right, from random weights", f"{figures['accuracy_from_scratch']:.1%}", folder / "topic_from_scratch"),
+    )
+    places = (
+        ("vocabulary", folder / "vocab.txt"),
+        ("masked TFRecords", folder / "pretraining.tfrecord"),
+        ("SavedModel, for TensorFlow Serving", folder / "topic" / "export"),
+        ("TensorBoard", f"tensorboard --logdir {folder}"),
+    )
+    lines = [f"\nReached in {seconds:.0f} s", *(f"  {what:<54}{value:>7}  {where}" for what, value, where in rows), "Files"]
+    return "\n".join([*lines, *(f"  {what:<54}         {where}" for what, where in places)])

@@ -1,0 +1,204 @@
+"""Fine-tuning: rows of a task -> a trained model, its scores, its predictions and a SavedModel."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from bert_tf.config import BertConfig, FinetuneConfig
+from bert_tf.convert.load import load_weights
+from bert_tf.convert.names import training_state
+from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.records import RecordFile, serialize, write_records
+from bert_tf.data.rows import read_rows, read_tfds_rows
+from bert_tf.data.schema import CLASSIFICATION
+from bert_tf.errors import InputError
+from bert_tf.modeling.losses import classification_sums
+from bert_tf.modeling.models import ClassificationModel
+from bert_tf.serving.export import export
+from bert_tf.serving.signatures import ClassifierModule
+from bert_tf.tasks import metrics
+from bert_tf.tasks.features import Featurizer
+from bert_tf.tasks.predictions import prediction_lines, probability_lines
+from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec
+from bert_tf.tasks.table import find_task
+from bert_tf.text.casing import resolve_do_lower_case
+from bert_tf.text.vocab import Vocabulary
+from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.training import strategy
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.loop import Limits, Trainer, predict
+from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.workflows import model_folder, run_directory
+
+# The files in output_dir that hold the features of each split, named as the original names them.
+_RECORDS = {TRAIN: "train.tf_record", DEV: "eval.tf_record", TEST: "predict.tf_record"}
+
+# A sentence to ask a fresh export, so that what was written is known to answer as the model does.
+_PROBE = "The sky is blue."
+
+
+def run(config: FinetuneConfig) -> dict[str, Any]:
+    """Returns what was reached: `global_step`, the evaluation's figures, and `export`, the SavedModel's path, where asked for.
+
+    Raises:
+      InputError: What the user can mend, before anything is trained.
+    """
+    if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
+        raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
+    spec = find_task(config.task_name)
+    vocab, model_config = _vocabulary_and_model(config)
+    asked = {TRAIN: config.do_train, DEV: config.do_eval, TEST: config.do_predict}
+    rows = {split: _rows(config, spec, split) for split, wanted in asked.items() if wanted}
+    num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
+
+    strategy.set_up(config)
+    newest = run_directory.open_run(config, model_config)
+    for name, text in _model_files(model_config, vocab, spec).items():
+        run_directory.write_text(config.output_dir, name, text)
+    model = ClassificationModel(model_config, len(spec.labels))
+    schedule = LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion))
+    optimizer = AdamWeightDecay(model.trainable_variables, schedule, config.bias_correction)
+    trainer = Trainer(model, classification_sums, optimizer, config.random_seed)
+    state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
+    checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
+    step = _start(config, model, checkpoints, newest)
+
+    featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    results: dict[str, Any] = {}
+    if config.do_train and step >= num_steps:
+        logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, step, num_steps)
+    elif config.do_train:
+        batches = _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size)
+        limits = Limits(step, num_steps, config.save_checkpoints_steps, config.iterations_per_loop)
+        trainer.train(batches, limits, checkpoints, os.path.join(config.output_dir, "train"))
+        step = num_steps
+    if config.do_eval:
+        logits = predict(model, _batches(config, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
+        results |= _scores(spec, rows[DEV], logits) | {"global_step": step}
+        run_directory.write_eval_results(config.output_dir, results)
+    if config.do_predict:
+        logits = predict(model, _batches(config, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
+        _write_predictions(config, spec, rows[TEST], logits)
+    if config.do_export:
+        results["export"] = _export(config, model, model_config, vocab, spec)
+    return results | {"global_step": step}
+
+
+def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
+    """Returns the vocabulary and the model's shape: from the flags, else from the checkpoint's folder, else from output_dir."""
+    start = config.init_checkpoint or config.output_dir
+    vocab_file = config.vocab_file or model_folder.find_vocab(start)
+    if vocab_file is None:
+        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
+    vocab = model_folder.read_vocab(vocab_file)
+    config_file = config.bert_config_file or model_folder.find_config(start)
+    model_config = model_folder.read_config(config_file)
+    model_folder.check_fits(model_config, vocab, config.max_seq_length)
+    recorded, source = model_folder.recorded_casing(vocab_file)
+    if recorded is None:
+        recorded, source = model_config.do_lower_case, config_file
+    do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
+    return vocab, dataclasses.replace(model_config, do_lower_case=do_lower_case)
+
+
+def _rows(config: FinetuneConfig, spec: TaskSpec, split: str) -> list[Row]:
+    if config.tfds_name is not None:
+        return list(read_tfds_rows(spec, split, config.tfds_name, config.tfds_data_dir))
+    return list(read_rows(spec, split, config.data_dir))
+
+
+def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
+    num_steps = int(num_examples / config.train_batch_size * config.num_train_epochs)
+    if num_steps < 1:
+        raise InputError(
+            f"{num_examples} training examples make no batch of {config.train_batch_size} in {config.num_train_epochs} epochs; "
+            "lower --train_batch_size or raise --num_train_epochs"
+        )
+    return num_steps
+
+
+def _model_files(model_config: BertConfig, vocab: Vocabulary, spec: TaskSpec) -> dict[str, str]:
+    """Returns by name the files without which the weights mean nothing: kept in output_dir and inside the export."""
+    labels = "".join(f"{label}\n" for label in spec.labels)
+    return {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text(), "labels.txt": labels}
+
+
+def _start(config: FinetuneConfig, model: ClassificationModel, checkpoints: Checkpoints, newest: str | None) -> int:
+    """Loads what the run starts from and returns its step: its own newest checkpoint, a pre-trained model, or random weights."""
+    if newest is not None:
+        step = checkpoints.restore(newest)
+        logging.info("going on from %s", newest)
+        return step
+    if config.init_checkpoint is not None:
+        # without training, the classifier itself must be in the checkpoint
+        report = load_weights(model, config.init_checkpoint, config.allow_partial, need_heads=not config.do_train)
+        logging.info("%s", report)
+    elif config.do_train:
+        logging.warning("no --init_checkpoint: training starts from random weights")
+    else:
+        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or a fine-tuned --init_checkpoint")
+    return 0
+
+
+def _batches(config: FinetuneConfig, split: str, rows: Sequence[Row], featurizer: Featurizer, batch_size: int) -> Batches:
+    """Writes the split's features beside the run, as the original does, and returns batches of them."""
+    path = os.path.join(config.output_dir, _RECORDS[split])
+    cut_before = featurizer.num_cut
+    write_records([path], (serialize(featurizer(row), CLASSIFICATION) for row in rows))
+    logging.info("%s: %d examples, %d of them cut to %d pieces", split, len(rows), featurizer.num_cut - cut_before, config.max_seq_length)
+    file = RecordFile(path)
+    records = ShuffledRecords([file], config.random_seed) if split == TRAIN else OrderedRecords([file])
+    return Batches(records, CLASSIFICATION, {"seq": config.max_seq_length}, batch_size)
+
+
+def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str, float]:
+    """Returns the original's eval_accuracy, eval_loss and loss, and the task's own metrics as eval_<metric>.
+
+    Args:
+      spec: The task.
+      rows: The evaluated rows.
+      logits: float32[rows, labels].
+    """
+    labels = np.asarray([spec.label_id(row.label) for row in rows])
+    log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    loss = float(-log_probabilities[np.arange(len(labels)), labels].mean())
+    scores = metrics.compute(dict.fromkeys(("accuracy", *spec.metrics)), labels, logits.argmax(axis=1))
+    for name in metrics.undefined(scores):
+        logging.warning("%s is undefined here: the labels or the predictions are all of one class", name)
+    return {f"eval_{name}": value for name, value in scores.items()} | {"eval_loss": loss, "loss": loss}
+
+
+def _probabilities(logits: np.ndarray) -> np.ndarray:
+    return np.exp(logits - np.logaddexp.reduce(logits, axis=1, keepdims=True))
+
+
+def _write_predictions(config: FinetuneConfig, spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> None:
+    probabilities = _probabilities(logits)
+    files = {
+        "test_results.tsv": probability_lines(probabilities),
+        "predictions.tsv": prediction_lines([row.id for row in rows], spec.labels, probabilities),
+    }
+    for name, lines in files.items():
+        path = run_directory.write_text(config.output_dir, name, "".join(f"{line}\n" for line in lines))
+        logging.info("%d predictions in %s", len(rows), path)
+
+
+def _export(config: FinetuneConfig, model: ClassificationModel, model_config: BertConfig, vocab: Vocabulary, spec: TaskSpec) -> str:
+    is_pair = spec.num_texts == 2
+    module = ClassifierModule(
+        spec.labels,
+        model=model,
+        vocab=vocab,
+        do_lower_case=bool(model_config.do_lower_case),
+        max_seq_length=config.max_seq_length,
+        is_pair=is_pair,
+    )
+    texts = {"text": [_PROBE, ""]} | ({"text_pair": ["", _PROBE]} if is_pair else {})
+    probes = [{"signature": "serving_default", **texts}, {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]}]
+    path = export(module, os.path.join(config.output_dir, "export"), _model_files(model_config, vocab, spec), probes)
+    logging.info("exported to %s", path)
+    return path

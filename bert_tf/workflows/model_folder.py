@@ -1,0 +1,148 @@
+"""What lies in a model's folder beside its weights: vocab.txt, the config, and how its text was cased."""
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from bert_tf.config import BertConfig
+from bert_tf.convert import huggingface
+from bert_tf.convert.files import find_checkpoint
+from bert_tf.data.text_files import read_lines
+from bert_tf.errors import InputError
+from bert_tf.text.vocab import Vocabulary
+
+VOCAB_NAME = "vocab.txt"
+CONFIG_NAME = "bert_config.json"
+
+# Where a model's folder records whether its text was lower-cased: ours, and Hugging Face's.
+_CASING_FILES = (CONFIG_NAME, "tokenizer_config.json")
+
+
+def read_vocab(path: str | os.PathLike[str]) -> Vocabulary:
+    """Returns the vocabulary of a vocab.txt.
+
+    Raises:
+      InputError: The file cannot be read, is not UTF-8, or is no vocabulary.
+    """
+    path = os.fspath(path)
+    return Vocabulary.from_text("\n".join(read_lines(path)), path)
+
+
+def recorded_casing(path: str | os.PathLike[str]) -> tuple[bool | None, str]:
+    """Returns whether the model's text was lower-cased, as its folder records it, and the file that says so.
+
+    Without a record the two are None and the folder.
+
+    Args:
+      path: The model's folder, or a file in it, such as its vocab.txt.
+    """
+    path = os.fspath(path)
+    folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path)
+    for name in _CASING_FILES:
+        file = os.path.join(folder, name)
+        value = _read_json(file).get("do_lower_case") if tf.io.gfile.exists(file) else None
+        if isinstance(value, bool):
+            return value, file
+        if value is not None:
+            raise InputError(f"{file}: do_lower_case is {value!r}; give true or false")
+    return None, folder
+
+
+def checkpoint_prefix(path: str | os.PathLike[str]) -> str:
+    """Returns the prefix of the TF1 checkpoint that the path means: a run directory, or a prefix.
+
+    Raises:
+      InputError: There is none; or it is a Hugging Face model, which holds no state of a training run.
+    """
+    files = find_checkpoint(path)
+    if files.is_huggingface:
+        raise InputError(f"{files.weights}: holds weights only, no state of a training run; give it as --init_checkpoint")
+    return files.weights
+
+
+def find_vocab(path: str | os.PathLike[str]) -> str | None:
+    """Returns the vocabulary file of the model that the path means, or None where its folder has none.
+
+    Args:
+      path: What `find_checkpoint` takes, a folder with nothing but vocab.txt, or a vocabulary file itself.
+
+    Raises:
+      InputError: The path means nothing.
+    """
+    path = os.path.expanduser(os.fspath(path))
+    if tf.io.gfile.isdir(path):
+        folder = path
+    elif tf.io.gfile.exists(path) and path.endswith(".txt"):
+        return path
+    else:
+        folder = find_checkpoint(path).folder
+    file = os.path.join(folder, VOCAB_NAME)
+    return file if tf.io.gfile.exists(file) else None
+
+
+def find_config(path: str | os.PathLike[str]) -> str:
+    """Returns the config file of the model that the path means: bert_config.json, or Hugging Face's config.json.
+
+    Raises:
+      InputError: The path means no model, or its folder has no config.
+    """
+    files = find_checkpoint(path)
+    name = huggingface.CONFIG_NAME if files.is_huggingface else CONFIG_NAME
+    file = os.path.join(files.folder, name)
+    if not tf.io.gfile.exists(file):
+        raise InputError(f"{files.weights}: no {name} beside it; put the model's {name} there")
+    return file
+
+
+def read_config(file: str | os.PathLike[str]) -> BertConfig:
+    """Returns the model's shape, from a bert_config.json or from Hugging Face's config.json.
+
+    The two must be told apart, because their "gelu" is not the same function. How the model's text was cased is filled in where the
+    folder records it.
+
+    Raises:
+      InputError: The file cannot be read, or describes no model that can be built.
+    """
+    file = os.fspath(file)
+    values = _read_json(file)
+    read = huggingface.config_from_json if huggingface.is_config(file, values) else BertConfig.from_json
+    config = read(json.dumps(values), file)
+    if config.do_lower_case is None:
+        config = dataclasses.replace(config, do_lower_case=recorded_casing(file)[0])
+    return config
+
+
+def check_fits(config: BertConfig, vocab: Vocabulary | None, max_seq_length: int | None = None) -> None:
+    """Checks that the model's tables hold every piece and every position.
+
+    A vocabulary shorter than the table is only warned of: some models' tables are padded.
+
+    Raises:
+      InputError: A table is too short; both numbers are told.
+    """
+    if max_seq_length is not None and max_seq_length > config.max_position_embeddings:
+        raise InputError(
+            f"max_seq_length is {max_seq_length}, but the model has {config.max_position_embeddings} positions (max_position_embeddings); "
+            f"give at most {config.max_position_embeddings}"
+        )
+    if vocab is None or len(vocab) == config.vocab_size:
+        return
+    difference = f"{vocab.source} has {len(vocab)} entries, the model's config says vocab_size {config.vocab_size}"
+    if len(vocab) > config.vocab_size:
+        raise InputError(f"{difference}; give the vocabulary and the config of the same model")
+    logging.warning("%s: the last rows of the token table go unused", difference)
+
+
+def _read_json(file: str) -> dict[str, Any]:
+    text = "\n".join(read_lines(file))
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{file}: not valid JSON ({error}); give the model's own file") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{file}: holds no JSON object; give the model's own file")
+    return values

@@ -1,0 +1,49 @@
+"""Raw text in, predictions of an exported model out."""
+
+import json
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+from bert_tf.config import PredictConfig
+from bert_tf.data.records import atomic_write
+from bert_tf.data.text_files import read_lines
+from bert_tf.errors import InputError
+from bert_tf.serving.client import Predictor
+
+_BATCH_SIZE = 32
+
+
+def run(config: PredictConfig) -> list[dict[str, Any]]:
+    """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines."""
+    rows = _rows(config)
+    predictor = Predictor(config.saved_model)
+    results: list[dict[str, Any]] = []
+    for first in range(0, len(rows), _BATCH_SIZE):
+        part = rows[first : first + _BATCH_SIZE]
+        pairs = [row["text_pair"] for row in part] if "text_pair" in part[0] else None
+        outputs = predictor.predict([row["text"] for row in part], pairs)
+        results.extend(row | output for row, output in zip(part, outputs))
+    lines = "".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results)
+    if config.output_file is None:
+        sys.stdout.write(lines)
+    else:
+        with atomic_write(config.output_file) as file:
+            file.write(lines)
+    return results
+
+
+def _rows(config: PredictConfig) -> list[dict[str, str]]:
+    """Returns the texts asked for, each as {"text": ...} or {"text": ..., "text_pair": ...}."""
+    if config.text is not None:
+        return [{"text": config.text} if config.text_pair is None else {"text": config.text, "text_pair": config.text_pair}]
+    rows = []
+    for number, line in enumerate(read_lines(config.input_file), 1):
+        parts = line.split("\t")
+        if len(parts) > 2 or (rows and len(parts) != len(rows[0])):
+            raise InputError(f"{config.input_file}, line {number}: {len(parts)} tab-separated texts; give one text a line, or two throughout")
+        rows.append(dict(zip(("text", "text_pair"), parts)))
+    if not rows:
+        raise InputError(f"{config.input_file}: is empty; give a text a line")
+    return rows

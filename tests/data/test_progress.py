@@ -1,0 +1,32 @@
+from bert_tf.data import progress
+from bert_tf.data.progress import Progress
+
+
+def test_quick_jobs_leave_no_line_in_a_log(capsys):
+    with Progress(10, "examples", "writing") as bar:
+        for _ in range(10):
+            bar.advance(1)
+    assert capsys.readouterr().err == ""
+
+
+def test_slow_jobs_leave_lines_with_speed_and_time_left(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with Progress(4_000_000, "B", "tokenizing") as bar:
+        bar.note("7 documents")
+        for _ in range(4):
+            now[0] += 10
+            bar.advance(1_000_000)
+    assert capsys.readouterr().err.splitlines() == [
+        "tokenizing: 2.0 of 4.0 MB, 0.1 MB/s, 20 s left, 7 documents",
+        "tokenizing: 4.0 of 4.0 MB, 0.1 MB/s, 0 s left, 7 documents",
+    ]
+
+
+def test_a_terminal_gets_a_bar(capsys, monkeypatch):
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    with Progress(3, "examples", "writing") as bar:
+        bar.note("4 documents")
+        bar.advance(3)
+    shown = capsys.readouterr().err
+    assert "writing: 100%" in shown and "3/3" in shown

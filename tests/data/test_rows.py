@@ -1,0 +1,222 @@
+"""Rows of the real files, of files as users have them, and of data sets written by TensorFlow Datasets itself."""
+
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from bert_tf.data.rows import read_rows, read_tfds_rows
+from bert_tf.errors import InputError
+from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row
+from bert_tf.tasks.table import find_task
+from tests.conftest import SHARED, needs_shared
+
+GLUE = SHARED / "data" / "glue"
+MRPC, COLA, SST2, MNLI = (find_task(name) for name in ("mrpc", "cola", "sst-2", "mnli"))
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "spec, folder, split, labels",
+    [
+        (MRPC, "MRPC", TRAIN, {"1": 2474, "0": 1194}),
+        (MRPC, "MRPC", DEV, {"1": 279, "0": 129}),
+        (MRPC, "MRPC", TEST, {None: 1725}),
+        (COLA, "CoLA", TRAIN, {"1": 6023, "0": 2528}),
+        (COLA, "CoLA", DEV, {"1": 721, "0": 322}),
+        (COLA, "CoLA", TEST, {None: 1063}),
+        (SST2, "SST-2", TRAIN, {"1": 37569, "0": 29780}),
+        (SST2, "SST-2", DEV, {"1": 444, "0": 428}),
+        (SST2, "SST-2", TEST, {None: 1821}),
+    ],
+    ids=lambda value: getattr(value, "name", value) if not isinstance(value, dict) else "",
+)
+def test_official_files_give_all_their_rows(spec, folder, split, labels):
+    rows = read_rows(spec, split, str(GLUE / folder))
+    assert Counter(row.label for row in rows) == labels
+    assert [row.id for row in rows] == [str(number) for number in range(len(rows))]
+    assert all(text.strip() and "\t" not in text for row in rows for text in row.texts)
+
+
+@needs_shared
+def test_official_rows_read_as_they_stand():
+    rows = read_rows(MRPC, DEV, str(GLUE / "MRPC"))
+    # a quotation mark that nothing closes
+    assert rows[0].texts[1] == '"The foodservice pie business does not fit our long-term growth strategy.'
+    # the last line of CoLA's dev set has no end; Microsoft's test file begins with a byte order mark and has CRLF
+    assert read_rows(COLA, DEV, str(GLUE / "CoLA"))[-1].texts == ("John talked to Bill about himself.",)
+    last = read_rows(MRPC, TEST, str(GLUE / "MRPC"))[-1]
+    assert last.texts[1].endswith('familiar headings like "Thank You!" and "Re: Details".')
+
+
+@needs_shared
+def test_mnli_files_in_the_official_columns(tmp_path):
+    shutil.copy(GLUE / "MNLI" / "kshot_all_train.tsv", tmp_path / "train.tsv")
+    shutil.copy(GLUE / "MNLI" / "kshot_all_dev_matched.tsv", tmp_path / "dev_matched.tsv")
+    train, dev = (read_rows(MNLI, split, str(tmp_path)) for split in (TRAIN, DEV))
+    assert Counter(row.label for row in train) == Counter(row.label for row in dev) == dict.fromkeys(MNLI.labels, 80)
+    assert train[0].id == "10627"
+    assert train[0].texts == (
+        "Price caps may sound more attractive with every passing rate case.",
+        "Rate cases make price caps sound more attractive.",
+    )
+
+
+def write(folder, name, content):
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(folder)
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"], ids=["plain", "BOM"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("last", [True, False], ids=["closed", "open"])
+def test_byte_order_mark_and_line_ends_do_not_matter(tmp_path, start, end, last):
+    lines = ["sentence\tlabel", "caf\u00e9 \u2028 \u0085 ok\t1", "bad\t0"]
+    folder = write(tmp_path, "train.tsv", start + end.join(lines) + (end if last else ""))
+    rows = read_rows(SST2, TRAIN, folder)
+    assert [(row.texts, row.label) for row in rows] == [(("caf\u00e9 \u2028 \u0085 ok",), "1"), (("bad",), "0")]
+
+
+def test_a_test_file_of_mrpc_is_preferred_to_microsofts(tmp_path):
+    columns = "#1 ID\t#2 ID\t#1 String\t#2 String"
+    write(tmp_path, "msr_paraphrase_test.txt", f"Quality\t{columns}\r\n1\t5\t6\told\told\r\n")
+    assert read_rows(MRPC, TEST, str(tmp_path))[0].texts == ("old", "old")
+    write(tmp_path, "test.tsv", f"index\t{columns}\n9\t5\t6\tnew\tnew\n")
+    assert read_rows(MRPC, TEST, str(tmp_path)) == [Row("9", ("new", "new"), None, f"{tmp_path}/test.tsv, line 2")]
+
+
+def test_text_that_is_not_utf8_is_refused_with_file_and_line(tmp_path):
+    folder = write(tmp_path, "train.tsv", b"sentence\tlabel\ngood\t1\ncaf\xe9\t1\n")
+    with pytest.raises(InputError, match=r"train.tsv, line 3: not UTF-8"):
+        read_rows(SST2, TRAIN, folder)
+
+
+def test_a_missing_file_is_refused_with_the_names_it_may_have(tmp_path):
+    with pytest.raises(InputError, match=r"there is no test.tsv or msr_paraphrase_test.txt; give --data_dir"):
+        read_rows(MRPC, TEST, str(tmp_path))
+
+
+def test_a_test_split_of_minus_ones(tmp_path):
+    # read as the test split, it has no labels; the same file as dev split, or one such row in train, is refused
+    folder = write(tmp_path, "test.tsv", "index\tsentence\tlabel\n0\tgood\t-1\n1\tbad\t-1\n")
+    assert [row.label for row in read_rows(SST2, TEST, folder)] == [None, None]
+    shutil.copy(tmp_path / "test.tsv", tmp_path / "dev.tsv")
+    with pytest.raises(InputError, match=r"dev.tsv, line 2: label '-1' means unlabelled"):
+        read_rows(SST2, DEV, folder)
+    write(tmp_path, "train.tsv", "sentence\tlabel\ngood\t1\nbad\t-1\n")
+    with pytest.raises(InputError, match=r"train.tsv, line 3: label '-1' means unlabelled"):
+        read_rows(SST2, TRAIN, folder)
+
+
+def write_tfds(folder, config, names, splits, texts=("sentence1", "sentence2"), version="2.0.0"):
+    """Writes a data set with TFDS' own writer: `splits` holds (idx, texts, label) for each split."""
+    label = tfds.features.ClassLabel(names=names) if names else tfds.features.Scalar(np.int64)
+    features = tfds.features.FeaturesDict({**{text: tfds.features.Text() for text in texts}, "label": label, "idx": np.int32})
+    records = {
+        split: [(str(idx), {**dict(zip(texts, values)), "label": label, "idx": idx}) for idx, values, label in rows]
+        for split, rows in splits.items()
+    }
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="glue", config=config, version=version, data_dir=folder, features=features, split_datasets=records
+    )
+    return str(folder)
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "1.0.1"])
+def test_tfds_rows_are_in_the_order_of_their_ids(tmp_path, version):
+    rows = [(idx, (f"caf\u00e9 {idx}", f'"b {idx}'), idx % 2) for idx in range(50)]
+    splits = {"train": rows, "validation": rows[:2], "test": [(idx, texts, -1) for idx, texts, _ in rows[:3]]}
+    folder = write_tfds(tmp_path, "mrpc", ["not_equivalent", "equivalent"], splits, version=version)
+    where = f"glue/mrpc/{version}"
+    assert read_tfds_rows(MRPC, TRAIN, "glue/mrpc", folder) == [
+        Row(str(idx), texts, str(label), f"{where}, train, row {idx}") for idx, texts, label in rows
+    ]
+    assert [row.label for row in read_tfds_rows(MRPC, DEV, f"glue/mrpc:{version}", folder)] == ["0", "1"]
+    assert [row.label for row in read_tfds_rows(MRPC, TEST, "glue/mrpc", folder)] == [None, None, None]
+
+
+def test_tfds_labels_go_by_name_not_by_number(tmp_path):
+    texts = [("a", "b")] * 3
+    rows = [(idx, texts[idx], idx) for idx in range(3)]
+    splits = {"train": rows, "validation_matched": rows, "validation_mismatched": rows[:1], "test_matched": rows}
+    folder = write_tfds(tmp_path, "mnli", ["entailment", "neutral", "contradiction"], splits, ("premise", "hypothesis"))
+    for split in (TRAIN, DEV):
+        labels = [row.label for row in read_tfds_rows(MNLI, split, "glue/mnli", folder)]
+        assert labels == ["entailment", "neutral", "contradiction"]
+        assert [MNLI.label_id(label) for label in labels] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("spec, config, names", [(COLA, "cola", ["unacceptable", "acceptable"]), (SST2, "sst2", ["negative", "positive"])])
+def test_tfds_single_sentences(tmp_path, spec, config, names):
+    folder = write_tfds(tmp_path, config, names, {"train": [(0, ("good",), 1), (1, ("bad",), 0)]}, ("sentence",))
+    assert [(row.texts, row.label) for row in read_tfds_rows(spec, TRAIN, f"glue/{config}", folder)] == [(("good",), "1"), (("bad",), "0")]
+
+
+def test_an_unlabelled_tfds_row_is_refused(tmp_path):
+    folder = write_tfds(tmp_path, "sst2", ["negative", "positive"], {"train": [(0, ("good",), 1), (1, ("bad",), -1)]}, ("sentence",))
+    with pytest.raises(InputError, match=r"^glue/sst2/2.0.0, train, row 1: label '-1' means unlabelled"):
+        read_tfds_rows(SST2, TRAIN, "glue/sst2", folder)
+
+
+def test_a_tfds_label_without_a_name_must_be_the_tasks_own(tmp_path):
+    folder = write_tfds(tmp_path, "mnli", None, {"train": [(0, ("a", "b"), 0)]}, ("premise", "hypothesis"))
+    with pytest.raises(InputError, match=r"row 0: label '0' is not one of mnli's labels contradiction, entailment, neutral"):
+        read_tfds_rows(MNLI, TRAIN, "glue/mnli", folder)
+
+
+def test_a_data_set_of_another_task_or_without_the_split_is_refused(tmp_path):
+    folder = write_tfds(tmp_path, "sst2", ["negative", "positive"], {"train": [(0, ("good",), 1)]}, ("sentence",))
+    with pytest.raises(
+        InputError, match=r"^--tfds_name=glue/sst2: has no feature sentence1 \(idx, label, sentence are there\); give a data"
+    ):
+        read_tfds_rows(MRPC, TRAIN, "glue/sst2", folder)
+    with pytest.raises(InputError, match=r"^--tfds_name=glue/sst2: has no split validation \(train are there\)"):
+        read_tfds_rows(SST2, DEV, "glue/sst2", folder)
+
+
+@pytest.mark.parametrize("name", ["no_such_set", "glue/no_such_config", "glue/"])
+def test_an_unknown_tfds_name_is_refused_in_one_line(tmp_path, name):
+    with pytest.raises(InputError) as caught:
+        read_tfds_rows(MRPC, TRAIN, name, str(tmp_path))
+    message = str(caught.value)
+    assert message.startswith(f"--tfds_name={name}: ") and "\n" not in message and len(message) < 400
+
+
+def test_without_a_network_a_data_set_that_is_not_there_is_refused_at_once(tmp_path, monkeypatch):
+    def no_network(*address):
+        raise OSError("no name service")
+
+    monkeypatch.setattr("socket.getaddrinfo", no_network)
+    monkeypatch.setattr("urllib.request.getproxies", dict)
+    with pytest.raises(InputError, match=r"^--tfds_name=glue/mrpc: is not in .* \(its servers cannot be reached\); run `tfds build"):
+        read_tfds_rows(MRPC, TRAIN, "glue/mrpc", str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+class Toy(tfds.core.GeneratorBasedBuilder):
+    """A data set that TFDS can make without a network; `broken` stands for a server that fails."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    broken = False
+
+    def _info(self):
+        features = {"sentence": tfds.features.Text(), "label": tfds.features.ClassLabel(names=["negative", "positive"])}
+        return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict(features))
+
+    def _split_generators(self, dl_manager):
+        if self.broken:
+            raise ConnectionError("HTTP 503\nservice unavailable")
+        return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+        yield 0, {"sentence": "good", "label": "positive"}
+
+
+def test_a_data_set_that_is_not_prepared_is_prepared(tmp_path, monkeypatch):
+    monkeypatch.setattr(Toy, "broken", True)
+    with pytest.raises(InputError, match=r"^--tfds_name=toy: is not in .* cannot be downloaded \(HTTP 503 service unavailable\); run"):
+        read_tfds_rows(SST2, TRAIN, "toy", str(tmp_path))
+    monkeypatch.setattr(Toy, "broken", False)
+    assert read_tfds_rows(SST2, TRAIN, "toy", str(tmp_path)) == [Row("0", ("good",), "1", "toy/1.0.0, train, row 0")]

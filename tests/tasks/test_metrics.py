@@ -1,0 +1,58 @@
+"""Scores against scikit-learn, by hand, and where they are undefined."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bert_tf.tasks.metrics import compute, undefined
+
+sklearn_metrics = pytest.importorskip("sklearn.metrics")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_classes_equal_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(2, 500))
+    labels = rng.random(rows) < rng.random()
+    labels[:2] = [False, True]
+    predictions = np.where(rng.random(rows) < rng.random(), labels, rng.random(rows) < rng.random())
+    scores = compute(["accuracy", "f1", "matthews"], labels, predictions)
+    assert scores["accuracy"] == pytest.approx(sklearn_metrics.accuracy_score(labels, predictions), abs=1e-12)
+    assert scores["f1"] == pytest.approx(sklearn_metrics.f1_score(labels, predictions, zero_division=0.0), abs=1e-12)
+    assert scores["matthews"] == pytest.approx(sklearn_metrics.matthews_corrcoef(labels, predictions), abs=1e-12)
+    assert list(scores) == ["accuracy", "f1", "matthews"] and all(type(score) is float for score in scores.values())
+
+
+def test_accuracy_of_three_classes():
+    assert compute(["accuracy"], [0, 1, 2, 2], [0, 2, 2, 1]) == {"accuracy": 0.5}
+
+
+def test_by_hand():
+    scores = compute(["f1", "accuracy", "matthews"], [1, 1, 1, 0], [1, 1, 0, 1])
+    assert scores["f1"] == pytest.approx(2 / 3)  # precision 2/3, recall 2/3
+    assert scores["accuracy"] == 0.5
+    assert scores["matthews"] == pytest.approx(-1 / 3)  # (2 * 0 - 1 * 1) / sqrt(3 * 3 * 1 * 1)
+
+
+@pytest.mark.parametrize("constant", [0, 1])
+def test_predictions_of_one_class_have_a_matthews_correlation_of_0(constant):
+    scores = compute(["matthews"], [0, 1, 1], [constant] * 3)
+    assert scores == {"matthews": 0.0} and undefined(scores) == []
+
+
+def test_undefined_scores_are_nan_and_say_why():
+    scores = compute(["accuracy", "f1", "matthews"], [0, 0], [0, 0])
+    assert scores["accuracy"] == 1.0 and math.isnan(scores["f1"]) and math.isnan(scores["matthews"])
+    assert undefined(scores) == [
+        "f1 is undefined: no row is labelled or predicted as the positive class",
+        "matthews is undefined: all rows have the same label",
+    ]
+    assert math.isnan(compute(["matthews"], [1, 1], [0, 1])["matthews"])
+    assert compute(["f1"], [0, 0], [0, 1]) == {"f1": 0.0}
+
+
+@pytest.mark.parametrize("labels, predictions", [([], []), ([1], [1, 0]), ([[1]], [[1]])])
+def test_vectors_that_do_not_match_are_refused(labels, predictions):
+    with pytest.raises(ValueError, match="two vectors of one length"):
+        compute(["accuracy"], labels, predictions)
