@@ -6,6 +6,7 @@ are google-research/bert's where it has the flag. Nothing here opens a file or i
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -82,6 +83,8 @@ class BertConfig:
             _require(number, f"bert_config: {name} is {value!r}; give a number from 0 up to, not including, 1")
         positive = isinstance(self.initializer_range, (int, float)) and self.initializer_range > 0
         _require(positive, f"bert_config: initializer_range is {self.initializer_range!r}; give a number above 0")
+        known = self.do_lower_case is None or isinstance(self.do_lower_case, bool)
+        _require(known, f"bert_config: do_lower_case is {self.do_lower_case!r}; give true or false, without quotes")
 
     @classmethod
     def from_json(cls, text: str, source: str = "bert_config.json") -> Self:
@@ -128,7 +131,10 @@ class BuildVocabConfig:
     vocab_size: int = flag(30000, help="Number of pieces, special tokens included.")
     do_lower_case: bool = flag(True, help="Lower-case and strip accents before counting: for an uncased model.")
     min_count: int = flag(2, help="A pair of pieces seen fewer times than this is not merged.")
-    character_coverage: float = flag(0.9999, help="Share of the text's characters that the alphabet must cover; rarer ones become [UNK].")
+    character_coverage: float = flag(
+        0.9999,
+        help="Share of the text's characters that the alphabet must cover; rarer ones become [UNK], unless among the commonest 1,000.",
+    )
     num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
 
     def __post_init__(self):
@@ -145,7 +151,9 @@ class TokenizeConfig:
     input_file: str = flag(None, required=True, help='JSON lines, each {"text": ...}.')
     output_file: str = flag(None, required=True, help="JSON lines to write, each {text, tokens, ids, offsets}.")
     vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
-    do_lower_case: bool | None = flag(None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces.")
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
+    )
     implementation: str = flag(
         "python", choices=("python", "graph", "fast"), help="python: the reference; graph: TensorFlow ops, as in a SavedModel; fast: bulk."
     )
@@ -155,10 +163,14 @@ class TokenizeConfig:
 class CreatePretrainingDataConfig:
     """Documents in, masked TFRecords and a manifest out."""
 
-    input_file: str = flag(None, required=True, help="Text files: one sentence a line, a blank line between documents; paths or globs, separated by commas.")
+    input_file: str = flag(
+        None, required=True, help="Text files: one sentence a line, a blank line between documents; paths or globs, separated by commas."
+    )
     output_file: str = flag(None, required=True, help="TFRecord files to write, separated by commas; examples go round them in turn.")
     vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
-    do_lower_case: bool | None = flag(None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces.")
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
+    )
     do_whole_word_mask: bool = flag(False, help="Mask all pieces of a chosen word together.")
     max_seq_length: int = flag(128, help="Length of every example in pieces, [CLS] and [SEP] included.")
     max_predictions_per_seq: int = flag(20, help="Most masked positions an example.")
@@ -167,7 +179,9 @@ class CreatePretrainingDataConfig:
     masked_lm_prob: float = flag(0.15, help="Share of an example's pieces that is masked.")
     short_seq_prob: float = flag(0.1, help="Share of examples drawn shorter than the full length.")
     mask_mix: str = flag("0.8,0.1,0.1", help="Of the masked positions, the shares that become [MASK], stay, become a random piece.")
-    use_nsp: bool = flag(True, help="Make sentence pairs for next sentence prediction; false: one running text, label always 0.")
+    use_nsp: bool = flag(
+        True, help="Make sentence pairs, label 1 where the second is random text; false: one running text, label always 0."
+    )
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
 
     def __post_init__(self):
@@ -193,12 +207,18 @@ class CreatePretrainingDataConfig:
 class TrainingConfig:
     """What every training script shares."""
 
-    bert_config_file: str | None = flag(None, help="The model's bert_config.json. Default: the one beside --init_checkpoint.", identity=False)
+    bert_config_file: str | None = flag(
+        None, help="The model's bert_config.json. Default: the one beside --init_checkpoint.", identity=False
+    )
     output_dir: str = flag(None, required=True, help="Where checkpoints, results and exports go.", identity=False)
-    init_checkpoint: str | None = flag(None, help="Start from these weights: a TF1 checkpoint prefix, a run directory, or a Hugging Face directory.")
+    init_checkpoint: str | None = flag(
+        None, help="Start from these weights: a TF1 checkpoint prefix, a run directory, or a Hugging Face directory."
+    )
     allow_partial: bool = flag(False, help="Start even though the checkpoint lacks some of the encoder's variables.")
     vocab_file: str | None = flag(None, help="The vocabulary. Default: the one beside --init_checkpoint.", identity=False)
-    do_lower_case: bool | None = flag(None, help="Lower-case and strip accents. Default: what the model's folder says, else by the vocabulary.")
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the model's folder says, else by the vocabulary."
+    )
     max_seq_length: int = flag(128, help="Length of an example in pieces, [CLS] and [SEP] included.")
     do_train: bool = flag(False, help="Train.", identity=False)
     do_eval: bool = flag(False, help="Evaluate and write eval_results.txt.", identity=False)
@@ -224,7 +244,9 @@ class TrainingConfig:
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
-        _require(self.learning_rate > 0, f"learning_rate is {self.learning_rate}; give a number above 0")
+        _require(0 < self.learning_rate < math.inf, f"learning_rate is {self.learning_rate}; give a number above 0")
+        # what NumPy's and TensorFlow's generators take
+        _require(0 <= self.random_seed < 2**32, f"random_seed is {self.random_seed}; give a whole number from 0 to {2**32 - 1}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,13 +255,17 @@ class PretrainConfig(TrainingConfig):
 
     input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.")
     eval_input_file: str | None = flag(None, help="TFRecords to evaluate on. Without it --do_eval takes --input_file.", identity=False)
-    model_size: str | None = flag(None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs --vocab_file.")
+    model_size: str | None = flag(
+        None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs --vocab_file."
+    )
     max_predictions_per_seq: int = flag(20, help="Masked positions an example; must match the data.")
     use_nsp: bool = flag(True, help="Train next sentence prediction beside the masked language model.")
     num_train_steps: int = flag(100000, help="Steps of the learning-rate schedule, and of the run.")
     num_warmup_steps: int = flag(10000, help="Steps over which the learning rate rises from 0.")
     stop_at_step: int | None = flag(None, help="Stop here, before num_train_steps: the first phase of two.", identity=False)
-    continue_from: str | None = flag(None, help="Go on with model, optimizer and step of this run directory or checkpoint: the second phase.")
+    continue_from: str | None = flag(
+        None, help="Go on with model, optimizer and step of this run directory or checkpoint: the second phase."
+    )
     max_eval_steps: int = flag(100, help="Most evaluation steps.", identity=False)
 
     def __post_init__(self):
@@ -248,7 +274,10 @@ class PretrainConfig(TrainingConfig):
         for name in ("max_predictions_per_seq", "max_eval_steps"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
         both = self.init_checkpoint is not None and self.continue_from is not None
-        _require(not both, "init_checkpoint and continue_from are both given; the first starts a new schedule, the second goes on with one: choose")
+        _require(
+            not both,
+            "init_checkpoint and continue_from are both given; the first starts a new schedule, the second goes on with one: choose",
+        )
         if self.stop_at_step is not None:
             inside = 1 <= self.stop_at_step <= self.num_train_steps
             _require(inside, f"stop_at_step is {self.stop_at_step}; give 1 up to num_train_steps {self.num_train_steps}")
@@ -270,8 +299,10 @@ class FinetuneConfig(TrainingConfig):
     def __post_init__(self):
         super().__post_init__()
         _require(self.predict_batch_size >= 1, f"predict_batch_size is {self.predict_batch_size}; give at least 1")
-        _require(self.num_train_epochs > 0, f"num_train_epochs is {self.num_train_epochs}; give a number above 0")
-        _require(0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1")
+        _require(0 < self.num_train_epochs < math.inf, f"num_train_epochs is {self.num_train_epochs}; give a number above 0")
+        _require(
+            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
+        )
         both = self.data_dir is not None and self.tfds_name is not None
         _require(not both, "data_dir and tfds_name are both given; choose one source")
         asked = self.do_train or self.do_eval or self.do_predict

@@ -45,49 +45,33 @@ def huggingface_folder(tmp_path):
     return folder
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
-def test_import_in_a_notebook():
-    code = """
-import sys
-sys.argv = ["ipykernel_launcher", "-f", "/x/kernel.json"]
-before = list(sys.argv)
-import bert_tf
-heavy = {"tensorflow", "keras", "numpy", "absl"} & set(sys.modules)
-assert not heavy, heavy
-assert "load_encoder" in dir(bert_tf) and bert_tf.__version__
-from absl import flags
-import importlib
-defined = set(flags.FLAGS)
-importlib.reload(bert_tf)
-bert_tf.load_tokenizer, bert_tf.load_encoder
-ours = [m for name, m in sys.modules.items() if name.startswith("bert_tf")]
-theirs = flags.FLAGS.flags_by_module_dict()
-assert not [name for name in theirs if "bert_tf" in name], theirs
-assert sys.argv == before
-print("fine", len(ours))
-"""
-    done = python(code)
-    assert done.returncode == 0 and done.stdout.startswith("fine"), done.stderr
-
-
-def test_the_notebook_itself(tf1_folder):
+def test_a_notebook(tf1_folder):
     code = f"""
+import importlib
 import sys
+
 sys.argv = ["ipykernel_launcher", "-f", "/x/kernel.json"]
-import numpy as np
 import bert_tf
+
+heavy = {{"tensorflow", "keras", "numpy", "absl"}} & set(sys.modules)
+assert not heavy, heavy
+assert "load_encoder" in dir(bert_tf)
+importlib.reload(bert_tf)
+
+import numpy as np
+from absl import flags
+
 tokenizer = bert_tf.load_tokenizer({str(tf1_folder)!r})
 encoder = bert_tf.load_encoder({str(tf1_folder)!r})
 ids = np.array([[2, *tokenizer.encode("The sky is blue."), 3]])
 outputs = encoder({{"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}})
 assert outputs["sequence_output"].shape == (1, 7, 8)
+ours = [module for module in flags.FLAGS.flags_by_module_dict() if "bert_tf" in module]
+assert not ours, ours
 assert sys.argv == ["ipykernel_launcher", "-f", "/x/kernel.json"]
 print(ids.tolist())
 """
-    done = python(code)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[[2, 5, 6, 7, 8, 10, 3]]"
 

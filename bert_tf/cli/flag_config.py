@@ -109,7 +109,7 @@ def _without_startup_chatter() -> Iterator[None]:
     The variable alone does not silence what TensorFlow's libraries print while they are loaded, so standard error goes into a file
     until they are, and is shown after all when loading fails.
     """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") != "3":
         yield
         return
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -139,11 +139,16 @@ def _show_messages() -> None:
     """Sends the workflows' messages to standard error as plain lines."""
     handler = python_logging.StreamHandler()
     handler.setFormatter(_PlainFormatter())
-    # TensorFlow's Python code writes to the same logger
-    handler.addFilter(lambda record: f"{os.sep}tensorflow{os.sep}" not in record.pathname)
+    handler.addFilter(lambda record: not _is_tensorflows(record))
     logger = logging.get_absl_logger()
     logger.handlers, logger.propagate = [handler], False
     logger.setLevel(python_logging.INFO)
+
+
+def _is_tensorflows(record: python_logging.LogRecord) -> bool:
+    """Returns whether TensorFlow's own Python code wrote the message: it uses the same logger."""
+    module = sys.modules.get("tensorflow")
+    return module is not None and record.pathname.startswith(os.path.dirname(module.__file__) + os.sep)
 
 
 def _help(config_class: type) -> str:

@@ -1,1 +1,1 @@
-"""Checkpoints in the forms of google-research/bert and Hugging Face -> our variables, by one table of names."""
+"""The names of variables, and readers of TF1 and Hugging Face checkpoints."""

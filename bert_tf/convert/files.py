@@ -62,7 +62,8 @@ def find_checkpoint(path: str | os.PathLike[str]) -> CheckpointFiles:
 
 def _in_folder(folder: str) -> str:
     names = sorted(tf.io.gfile.listdir(folder))
-    prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index")]
+    # a killed run may leave a checkpoint that was still being written, NAME.partial-PROCESS
+    prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index") and ".partial-" not in name]
     if SAFETENSORS_NAME in names:
         if prefixes:
             raise InputError(f"{folder}: holds both {SAFETENSORS_NAME} and {prefixes[0]}.index; give the path of the one to read")

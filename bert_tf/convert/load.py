@@ -69,7 +69,7 @@ def load_weights(
     """Copies the file's values into the model and returns what became of each variable.
 
     The encoder must come whole. A head comes whole too, or stays as it is: where the file has not all of its variables, or has them
-    for another number of labels. Nothing is copied unless all checks pass.
+    for another number of labels. Names and shapes are checked before anything is copied.
 
     Args:
       model: An encoder, or one of our models with an encoder in it.
@@ -135,9 +135,7 @@ def _check_shape(source: SourceWeights, path: str, expected: tuple[int, ...]) ->
         what, field = _TABLES[path]
         difference = f"holds {what.format(found[0])}, the config says {field} {expected[0]}"
     else:
-        difference = f"{source.names[path]} has shape {_shape(found)}, the config makes it {_shape(expected)} (input first)"
-        if len(expected) == 1:
-            difference = difference.removesuffix(" (input first)")
+        difference = f"{source.names[path]} has shape {_shape(found)}, the config makes it {_shape(expected)}"
     raise InputError(f"{source.path}: {difference}; give the bert_config.json of this checkpoint")
 
 

@@ -1,0 +1,1 @@
+"""Files: text, task rows, TFRecords and their manifests, and the batches made of them."""

@@ -17,7 +17,8 @@ import tensorflow as tf
 from bert_tf.data.schema import RecordKind
 from bert_tf.errors import InputError
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b\x08"  # the first two alone may be a record's length
+_DTYPES = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}  # by tf.train.Feature's field
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
 
@@ -56,6 +57,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
         if folder:
             tf.io.gfile.makedirs(folder)
         with tf.io.gfile.GFile(beside, mode) as file:
+            file.write("")  # the file is made by the first write, and may be meant to stay empty
             yield file
         tf.io.gfile.rename(beside, path, overwrite=True)
     except tf.errors.OpError as error:
@@ -98,21 +100,23 @@ def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool
     counts = [0] * len(paths)
     options = tf.io.TFRecordOptions(compression_type="GZIP" if compress else "")
     beside = [f"{path}.partial-{os.getpid()}" for path in paths]
+    writers: list[tf.io.TFRecordWriter] = []
+    turn = 0
     try:
         with contextlib.ExitStack() as stack:
-            for path in paths:
+            for turn, path in enumerate(paths):
                 make_folder(os.path.dirname(path) or ".")
-            writers = [stack.enter_context(tf.io.TFRecordWriter(path, options)) for path in beside]
+                writers.append(stack.enter_context(tf.io.TFRecordWriter(beside[turn], options)))
             for number, record in enumerate(records):
                 turn = number % len(paths)
                 writers[turn].write(record)
                 counts[turn] += 1
-        for source, path in zip(beside, paths):
-            tf.io.gfile.rename(source, path, overwrite=True)
+        for turn, path in enumerate(paths):
+            tf.io.gfile.rename(beside[turn], path, overwrite=True)
     except tf.errors.OpError as error:
         for path in beside:
             _remove_quietly(path)
-        raise InputError(f"{paths[0]}: cannot be written ({_plain(error)}); check the path, its permissions and the disk") from error
+        raise InputError(f"{paths[turn]}: cannot be written ({_plain(error)}); check the path, its permissions and the disk") from error
     except BaseException:
         for path in beside:
             _remove_quietly(path)
@@ -131,7 +135,7 @@ class RecordFile:
         """Indexes the file; raises InputError where it is empty, torn or no TFRecord file."""
         self.path = path
         with _open_named(path) as file:
-            packed = file.read(2) == _GZIP_MAGIC
+            packed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             size = file.size()
             if packed:
                 file.seek(0)
@@ -178,7 +182,11 @@ class RecordFile:
                     header = file.read(8)
                 end = begin + _HEADER_BYTES + struct.unpack("<Q", header)[0] + _FOOTER_BYTES if len(header) == 8 else size + 1
                 if end > size:
-                    what = f"ends within record {len(starts) - 1}" if len(starts) > 1 else "is not a TFRecord file, or is cut within its first record"
+                    what = (
+                        f"ends within record {len(starts) - 1}"
+                        if len(starts) > 1
+                        else "is not a TFRecord file, or is cut within its first record"
+                    )
                     raise InputError(f"{self.path}: {what}; make it again")
                 starts.append(end)
         return np.asarray(starts, np.int64)
@@ -212,11 +220,16 @@ def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, in
                 raise InputError(f"{file.path}: records have no {feature.name}; give TFRecords made for {kind.name}")
             continue
         found_feature = example.features.feature[feature.name]
+        dtype = _DTYPES.get(found_feature.WhichOneof("kind"), feature.dtype)  # an empty list may have none
+        if dtype != feature.dtype:
+            raise InputError(f"{file.path}: {feature.name} holds {dtype}, not {feature.dtype}; give TFRecords made for {kind.name}")
         found = len(found_feature.float_list.value) or len(found_feature.int64_list.value)
         expected = kind.sizes(axes)[feature.name]
         if found != expected:
             axis = next((axis for axis in feature.shape if isinstance(axis, str)), None)
-            mend = f"--{flags[axis]} says {expected}; give --{flags[axis]}={found} or make the data again" if axis else f"{expected} expected"
+            mend = (
+                f"--{flags[axis]} says {expected}; give --{flags[axis]}={found} or make the data again" if axis else f"{expected} expected"
+            )
             raise InputError(f"{file.path}: {feature.name} holds {found} numbers a record, {mend}")
 
 

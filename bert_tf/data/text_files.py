@@ -7,6 +7,7 @@ Wikipedia's multistream dumps) are read to the end of the last, and a file that 
 import bz2
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -30,7 +31,6 @@ def read_lines(path: str, on_read: Callable[[int], object] | None = None) -> Ite
     Raises:
       InputError: The file cannot be read, is damaged or cut, or holds a line that is not UTF-8 (file and line are named).
     """
-    number = 0
     for number, line in enumerate(_split(_unpacked(path, on_read)), 1):
         try:
             text = line.decode("utf-8")
@@ -84,7 +84,7 @@ def _unpacked(path: str, on_read: Callable[[int], object] | None) -> Iterator[by
         yield from chunks
 
 
-def _members(path: str, first: bytes, chunks: Iterator[bytes], new_decoder: Callable[[], object], kind: str) -> Iterator[bytes]:
+def _members(path: str, first: bytes, chunks: Iterator[bytes], new_decoder: Callable[[], Any], kind: str) -> Iterator[bytes]:
     """Yields the unpacked bytes of all members of a packed file."""
     decoder = new_decoder()
     begun = True  # whether the member at hand holds any byte

@@ -1,0 +1,1 @@
+"""Documents -> sentence pairs -> masked examples, in plain Python and NumPy."""

@@ -1,0 +1,1 @@
+"""SavedModels: signatures with the tokenizer inside, the export, and a client."""

@@ -31,7 +31,8 @@ class ServingModule(tf.Module):
     def pack(self, texts: tf.Tensor, pairs: tf.Tensor | None) -> dict[str, tf.Tensor]:
         """Returns the encoder's inputs, int32[batch, seq], for string[batch] texts; seq is that of the longest, at most the limit.
 
-        Pairs are cut as the original cuts them: piece by piece from the longer side, from the second on a tie.
+        Pairs are cut as the original cuts them: piece by piece from the longer side, from the second on a tie. A second text without
+        any piece is left out with its [SEP].
         """
         first = self.tokenizer(texts)  # int32[batch, (pieces)]
         ones = tf.ones_like(texts, tf.int32)[:, None]
@@ -42,11 +43,14 @@ class ServingModule(tf.Module):
             segments = tf.zeros_like(ids)
         else:
             second = self.tokenizer(pairs)
-            room = self.max_seq_length - 3
             length_a, length_b = (tf.cast(part.row_lengths(), tf.int32) for part in (first, second))
+            has_b = tf.cast(length_b > 0, tf.int32)
+            room = self.max_seq_length - 2 - has_b
             keep_b = tf.minimum(length_b, tf.maximum(room - length_a, room // 2))
             first, second = _keep(first, room - keep_b), _keep(second, keep_b)
-            left, right = tf.concat([cls, first, sep], axis=1), tf.concat([second, sep], axis=1)
+            # [SEP] once where there is a second text, else an empty row
+            last_sep = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(has_b)], self._vocab.sep_id), tf.cast(has_b, tf.int64))
+            left, right = tf.concat([cls, first, sep], axis=1), tf.concat([second, last_sep], axis=1)
             ids = tf.concat([left, right], axis=1)
             segments = tf.concat([tf.zeros_like(left), tf.ones_like(right)], axis=1)
         inputs = {"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": segments}

@@ -4,7 +4,7 @@ A score that the rows leave undefined is nan, never a number that looks like a r
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,7 @@ def check(names: Sequence[str], num_labels: int, where: str) -> None:
             raise InputError(f"{where}: metric {name} is for 2 labels, not {num_labels}; give accuracy")
 
 
-def compute(names: Sequence[str], labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
+def compute(names: Iterable[str], labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
     """Returns each named score.
 
     For example, `compute(["f1", "accuracy"], [1, 0, 1], [1, 1, 1])` is 0.8 and two thirds.
@@ -78,6 +78,6 @@ def compute(names: Sequence[str], labels: npt.ArrayLike, predictions: npt.ArrayL
     return {name: METRICS[name](label_ids, predicted_ids) for name in names}
 
 
-def undefined(scores: Mapping[str, float]) -> list[str]:
-    """Returns a sentence for each score that is nan, which says why."""
-    return [f"{name} is undefined: {_WHY_UNDEFINED[name]}" for name, score in scores.items() if math.isnan(score)]
+def undefined(scores: Mapping[str, float]) -> dict[str, str]:
+    """Returns why, for each score that is nan."""
+    return {name: _WHY_UNDEFINED[name] for name, score in scores.items() if math.isnan(score)}

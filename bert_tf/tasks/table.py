@@ -62,6 +62,14 @@ TASKS = (
         tsv=TsvSource(Columns(("sentence",)), {TRAIN: TsvFile(("train.tsv",)), DEV: TsvFile(("dev.tsv",)), TEST: TsvFile(("test.tsv",))}),
         tfds=TfdsSource(Columns(("sentence",), id="idx", label_names={"negative": "0", "positive": "1"}), _TFDS_SPLITS),
     ),
+    # the sample that comes with the package: what is a sentence about?
+    TaskSpec(
+        "topic",
+        CLASSIFY,
+        labels=("kitchen", "sky"),
+        metrics=("accuracy",),
+        tsv=TsvSource(Columns(("sentence",)), {TRAIN: TsvFile(("train.tsv",)), DEV: TsvFile(("dev.tsv",)), TEST: TsvFile(("dev.tsv",))}),
+    ),
 )
 
 

@@ -34,30 +34,21 @@ def resolve_do_lower_case(requested: bool | None, vocab: Vocabulary, recorded: b
     Raises:
       InputError: The choice contradicts the vocabulary or the record.
     """
-    cased = looks_cased(vocab)
+    share = cased_share(vocab)
+    cased = share > CASED_SHARE
+    described = f"{vocab.source} is a cased vocabulary ({share:.1%} of its pieces hold A to Z)"
+    if recorded and cased:
+        raise InputError(f"{source} records do_lower_case true, but {described}; put the files of one model together, or mend the record")
     if requested is not None and recorded is not None and requested != recorded:
-        raise InputError(
-            f"do_lower_case is {_flag(requested)}, but {source} records {_flag(recorded)} for this model; give --do_lower_case={_flag(recorded)}"
-        )
+        given, right = (str(value).lower() for value in (requested, recorded))
+        raise InputError(f"do_lower_case is {given}, but {source} records {right} for this model; give --do_lower_case={right}")
+    if requested and cased:
+        raise InputError(f"do_lower_case is true, but {described}: every capital would be lost; give --do_lower_case=false")
     choice = requested if requested is not None else recorded
-    if choice and cased:
-        where, mend = (
-            ("do_lower_case", "give --do_lower_case=false")
-            if recorded is None
-            else (f"{source}: do_lower_case", "put the vocabulary and the record of the same model together")
-        )
-        raise InputError(
-            f"{where} is true, but {vocab.source} is a cased vocabulary ({cased_share(vocab):.1%} of its pieces hold A to Z): every "
-            f"capital would be lost; {mend}"
-        )
     if choice is False and recorded is None and not cased:
         logging.warning(
             "do_lower_case is false, but %s looks lower-cased (%.1f%% of its pieces hold A to Z): words with capitals will become [UNK]",
             vocab.source,
-            100 * cased_share(vocab),
+            100 * share,
         )
     return not cased if choice is None else choice
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

@@ -127,10 +127,8 @@ class WordPieceTokenizer:
         for number, match in enumerate(self._patterns.word.finditer(token)):
             begin, word_end = match.span()
             for id in self._word_ids[match.group()]:
-                if id == self.vocab.unk_id:
-                    end = word_end
-                else:
-                    end = begin + len(self.vocab.pieces[id]) - 2 * (begin > match.start())
+                hashes = 2 if begin > match.start() else 0  # the ## of a continuation is not in the text
+                end = word_end if id == self.vocab.unk_id else begin + len(self.vocab.pieces[id]) - hashes
                 located.append((id, starts[begin], ends[end - 1], number))
                 begin = end
         return tuple(located)

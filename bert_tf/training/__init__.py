@@ -1,0 +1,1 @@
+"""Optimizer, checkpoints and the loop that runs many steps in one call."""

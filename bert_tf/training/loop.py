@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from bert_tf.data.batches import Batches
 from bert_tf.data.progress import Progress
 from bert_tf.errors import InputError
@@ -53,7 +54,9 @@ class Trainer:
         norm, rate = self.optimizer.apply(gradients, self.global_step)
         self.global_step.assign_add(1)
         one = tf.ones([])
-        return sums | {name: WeightedSum(value, one, 0.0 * one) for name, value in (("loss", loss), ("gradient_norm", norm), ("learning_rate", rate))}
+        return sums | {
+            name: WeightedSum(value, one, 0.0 * one) for name, value in (("loss", loss), ("gradient_norm", norm), ("learning_rate", rate))
+        }
 
     @tf.function(reduce_retracing=True)
     def _steps(self, iterator, count):
@@ -158,4 +161,3 @@ class _named_failure:  # noqa: N801, used as a word in a with statement
 
 def _call_length(seconds_per_step: float | None) -> int:
     return 1 if seconds_per_step is None else max(1, int(_SECONDS_PER_CALL / seconds_per_step))
-

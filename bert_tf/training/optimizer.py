@@ -57,10 +57,12 @@ class AdamWeightDecay:
         """Updates every variable and returns the gradients' global norm before clipping and the rate used, float32[] each.
 
         Args:
-          gradients: One a variable, in order, float32.
+          gradients: One a variable, in order, float32; None leaves a variable as it is (the loss does not depend on it).
           step: int64[], how many updates came before.
         """
-        dense = [tf.convert_to_tensor(gradient) for gradient in gradients]  # a gather's gradient comes as sparse slices
+        slots = [slot for slot, gradient in zip(zip(self.variables, self.m, self.v), gradients) if gradient is not None]
+        # a gather's gradient comes as sparse slices
+        dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
         clipped, norm = tf.clip_by_global_norm(dense, CLIP_NORM)
         rate = self.schedule(step)
         m_scale = v_scale = 1.0
@@ -68,7 +70,7 @@ class AdamWeightDecay:
             count = tf.cast(step + 1, tf.float32)
             m_scale = 1.0 / (1.0 - BETA_1**count)
             v_scale = 1.0 / (1.0 - BETA_2**count)
-        for variable, m, v, gradient in zip(self.variables, self.m, self.v, clipped):
+        for (variable, m, v), gradient in zip(slots, clipped):
             m.assign(BETA_1 * m + (1.0 - BETA_1) * gradient)
             v.assign(BETA_2 * v + (1.0 - BETA_2) * tf.square(gradient))
             update = m * m_scale / (tf.sqrt(v * v_scale) + EPSILON)

@@ -1,0 +1,1 @@
+"""The stories: one module a workflow, each with run(config) -> results."""

@@ -176,9 +176,8 @@ def _report(content: dict[str, Any], outputs: list[str], secs: float) -> None:
     counts, observed = content["counts"], content["observed"]
     files = outputs[0] if len(outputs) == 1 else f"{outputs[0]} and {len(outputs) - 1} more"
     mix = "/".join(f"{100 * share:.1f}" for share in observed["mask_mix"])
-    print(
-        f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} pieces, {observed['unk_rate']:.2%} [UNK]"
-    )
+    text = f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} pieces"
+    print(f"{text}, {observed['unk_rate']:.2%} [UNK]")
     print(f"{counts['examples']:,} examples in {files}, {secs:.0f} s")
     share = observed["random_next_share"]
     pairs = "no next sentences" if share is None else f"{share:.1%} with a random next sentence"

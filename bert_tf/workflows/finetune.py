@@ -107,8 +107,8 @@ def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfi
 
 def _rows(config: FinetuneConfig, spec: TaskSpec, split: str) -> list[Row]:
     if config.tfds_name is not None:
-        return list(read_tfds_rows(spec, split, config.tfds_name, config.tfds_data_dir))
-    return list(read_rows(spec, split, config.data_dir))
+        return read_tfds_rows(spec, split, config.tfds_name, config.tfds_data_dir)
+    return read_rows(spec, split, config.data_dir)
 
 
 def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
@@ -167,8 +167,8 @@ def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str
     log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     loss = float(-log_probabilities[np.arange(len(labels)), labels].mean())
     scores = metrics.compute(dict.fromkeys(("accuracy", *spec.metrics)), labels, logits.argmax(axis=1))
-    for name in metrics.undefined(scores):
-        logging.warning("%s is undefined here: the labels or the predictions are all of one class", name)
+    for name, reason in metrics.undefined(scores).items():
+        logging.warning("%s is undefined here: %s", name, reason)
     return {f"eval_{name}": value for name, value in scores.items()} | {"eval_loss": loss, "loss": loss}
 
 

@@ -36,6 +36,12 @@ def test_newest_checkpoint_of_a_run(tmp_path):
     assert find_checkpoint(tmp_path).weights == str(tmp_path / "model.ckpt-100")
 
 
+def test_what_a_killed_run_leaves_is_no_checkpoint(tmp_path):
+    write_tf1(tmp_path / "model.ckpt-5.partial-123", ARRAYS)
+    with pytest.raises(InputError, match="holds no checkpoint"):
+        find_checkpoint(tmp_path)
+
+
 def test_checkpoint_that_the_state_file_names(tmp_path):
     for name in ("a", "b"):
         write_tf1(tmp_path / name, ARRAYS)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bert_tf.config import BertConfig
 from bert_tf.convert.load import load_weights
 from bert_tf.errors import InputError
 from bert_tf.modeling.encoder import BertEncoder
@@ -133,7 +134,7 @@ def test_missing_heads_start_fresh_and_are_named(checkpoint):
 
 
 def test_a_fine_tuned_classifier(checkpoint, arrays):
-    model = ClassificationModel(CONFIG, num_outputs=2)
+    model = ClassificationModel(CONFIG, num_labels=2)
     report = load_weights(model, checkpoint(), need_heads=True)
     np.testing.assert_array_equal(model.classifier.output_weights.numpy(), arrays["classifier/output_weights"])
     np.testing.assert_array_equal(model.classifier.output_bias.numpy(), arrays["classifier/output_bias"])
@@ -142,7 +143,7 @@ def test_a_fine_tuned_classifier(checkpoint, arrays):
 
 def test_a_classifier_of_another_task(checkpoint):
     prefix = checkpoint()
-    model = ClassificationModel(CONFIG, num_outputs=3)
+    model = ClassificationModel(CONFIG, num_labels=3)
     report = load_weights(model, prefix)
     assert report.fresh_heads == {"classifier": "output_weights has shape 2x8 in the file, 3x8 in the model"}
     assert report.missing == ("classifier/output_weights", "classifier/output_bias")
@@ -154,8 +155,6 @@ def test_a_classifier_of_another_task(checkpoint):
 
 @needs_shared
 def test_a_real_checkpoint_with_both_heads():
-    from bert_tf.config import BertConfig
-
     folder = SHARED / "data" / "checkpoints" / "keras_bert_tiny"
     model = PretrainingModel(BertConfig.from_json((folder / "bert_config.json").read_text()))
     report = load_weights(model, folder, need_heads=True)

@@ -38,16 +38,16 @@ def test_by_hand():
 @pytest.mark.parametrize("constant", [0, 1])
 def test_predictions_of_one_class_have_a_matthews_correlation_of_0(constant):
     scores = compute(["matthews"], [0, 1, 1], [constant] * 3)
-    assert scores == {"matthews": 0.0} and undefined(scores) == []
+    assert scores == {"matthews": 0.0} and undefined(scores) == {}
 
 
 def test_undefined_scores_are_nan_and_say_why():
     scores = compute(["accuracy", "f1", "matthews"], [0, 0], [0, 0])
     assert scores["accuracy"] == 1.0 and math.isnan(scores["f1"]) and math.isnan(scores["matthews"])
-    assert undefined(scores) == [
-        "f1 is undefined: no row is labelled or predicted as the positive class",
-        "matthews is undefined: all rows have the same label",
-    ]
+    assert undefined(scores) == {
+        "f1": "no row is labelled or predicted as the positive class",
+        "matthews": "all rows have the same label",
+    }
     assert math.isnan(compute(["matthews"], [1, 1], [0, 1])["matthews"])
     assert compute(["f1"], [0, 0], [0, 1]) == {"f1": 0.0}
 

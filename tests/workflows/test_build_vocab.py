@@ -63,10 +63,10 @@ def test_equal_counts_give_equal_bytes_in_every_run(tmp_path):
     for source in (forward, backward):
         learn(tmp_path, input_file=str(source), vocab_size=60)
         results.add(output.read_bytes())
-    for seed in ("1", "2"):
-        command = [sys.executable, "-m", "bert_tf.cli.build_vocab", f"--input_file={forward}", f"--output_file={output}", "--vocab_size=60"]
-        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, cwd=ROOT, check=True, capture_output=True)
-        results.add(output.read_bytes())
+    # this process has a random hash seed, the next one another
+    command = [sys.executable, "-m", "bert_tf.cli.build_vocab", f"--input_file={forward}", f"--output_file={output}", "--vocab_size=60"]
+    subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": "1"}, cwd=ROOT, check=True, capture_output=True)
+    results.add(output.read_bytes())
     assert len(results) == 1
     assert results.pop().count(b"\n") == 60
 

@@ -1,0 +1,40 @@
+"""Small pre-training data made from the sample that ships with the package."""
+
+from pathlib import Path
+
+import pytest
+
+import bert_tf
+from bert_tf.config import BertConfig, BuildVocabConfig, CreatePretrainingDataConfig
+from bert_tf.workflows import build_vocab, create_pretraining_data
+
+SAMPLE = Path(bert_tf.__file__).parent / "sample"
+SEQ, MASKS = 32, 5
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with vocab.txt, bert_config.json (one layer, hidden 32) and data.tfrecord with its manifest."""
+    folder = tmp_path_factory.mktemp("made")
+    build_vocab.run(BuildVocabConfig(input_file=str(SAMPLE / "corpus.txt"), output_file=str(folder / "vocab.txt"), vocab_size=600))
+    create_pretraining_data.run(
+        CreatePretrainingDataConfig(
+            input_file=str(SAMPLE / "corpus.txt"),
+            output_file=str(folder / "data.tfrecord"),
+            vocab_file=str(folder / "vocab.txt"),
+            max_seq_length=SEQ,
+            max_predictions_per_seq=MASKS,
+            dupe_factor=1,
+        )
+    )
+    config = BertConfig(
+        vocab_size=600,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        type_vocab_size=2,
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    return folder

@@ -1,0 +1,170 @@
+"""Pre-training through its workflow: what it writes, how it goes on, what it refuses."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import BertConfig, PretrainConfig
+from bert_tf.errors import InputError
+from bert_tf.workflows import pretrain
+from tests.conftest import SHARED, needs_shared
+from tests.workflows.conftest import MASKS, SEQ
+
+
+def config_for(made, output_dir, **changes):
+    values = dict(
+        input_file=str(made / "data.tfrecord"),
+        bert_config_file=str(made / "bert_config.json"),
+        vocab_file=str(made / "vocab.txt"),
+        output_dir=str(output_dir),
+        do_train=True,
+        max_seq_length=SEQ,
+        max_predictions_per_seq=MASKS,
+        train_batch_size=4,
+        num_train_steps=6,
+        num_warmup_steps=2,
+        save_checkpoints_steps=2,
+        learning_rate=1e-3,
+    )
+    return PretrainConfig(**(values | changes))
+
+
+def weights(prefix):
+    reader = tf.train.load_checkpoint(str(prefix))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def assert_equal_weights(first, second):
+    first, second = weights(first), weights(second)
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def test_trains_evaluates_and_exports(made, tmp_path):
+    results = pretrain.run(config_for(made, tmp_path, do_eval=True, do_export=True, max_eval_steps=3))
+    assert results["global_step"] == 6
+    lines = (tmp_path / "eval_results.txt").read_text().splitlines()
+    keys = [line.split(" = ")[0] for line in lines]
+    assert keys == ["global_step", "loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss"]
+    # a model that knows nothing: ln(vocabulary) + ln 2
+    assert abs(results["loss"] - (np.log(600) + np.log(2))) < 0.3
+    assert json.loads((tmp_path / "bert_config.json").read_text())["do_lower_case"] is True
+    assert (tmp_path / "vocab.txt").read_text() == (made / "vocab.txt").read_text()
+    assert sorted(name for name in os.listdir(tmp_path) if name.endswith(".index")) == [f"model.ckpt-{n}.index" for n in (2, 4, 6)]
+    loaded = tf.saved_model.load(results["export"])
+    outputs = loaded.signatures["serving_default"](text=tf.constant(["The soup is hot."]))
+    assert outputs["pooled_output"].shape == (1, 32)
+    assert any(name.startswith("events.out") for name in os.listdir(tmp_path / "train"))
+
+
+def test_an_interrupted_run_ends_as_the_unbroken_one(made, tmp_path):
+    pretrain.run(config_for(made, tmp_path / "unbroken", deterministic=True))
+    pretrain.run(config_for(made, tmp_path / "broken", deterministic=True, stop_at_step=3))
+    pretrain.run(config_for(made, tmp_path / "broken", deterministic=True))
+    assert_equal_weights(tmp_path / "unbroken" / "model.ckpt-6", tmp_path / "broken" / "model.ckpt-6")
+
+
+def test_the_second_phase_goes_on_in_the_same_schedule(made, tmp_path):
+    first = config_for(made, tmp_path / "first", stop_at_step=4)
+    pretrain.run(first)
+    pretrain.run(config_for(made, tmp_path / "second", continue_from=str(tmp_path / "first"), train_batch_size=2))
+    state = weights(tmp_path / "second" / "model.ckpt-6")
+    assert state["global_step"] == 6
+    assert any(np.abs(state[name]).sum() > 0 for name in state if name.endswith("adam_m"))
+    # init_checkpoint alone starts a new schedule at step 0
+    pretrain.run(config_for(made, tmp_path / "new", init_checkpoint=str(tmp_path / "first"), num_train_steps=3))
+    assert weights(tmp_path / "new" / "model.ckpt-3")["global_step"] == 3
+
+
+def test_a_finished_run_says_so_and_goes_on_with_the_rest(made, tmp_path, caplog):
+    pretrain.run(config_for(made, tmp_path))
+    before = weights(tmp_path / "model.ckpt-6")
+    with caplog.at_level("INFO", logger="absl"):
+        results = pretrain.run(config_for(made, tmp_path, do_eval=True, max_eval_steps=1))
+    assert "training is finished" in caplog.text
+    assert results["global_step"] == 6 and "masked_lm_loss" in results
+    assert_equal_weights(tmp_path / "model.ckpt-6", tmp_path / "model.ckpt-6")
+    assert before.keys() == weights(tmp_path / "model.ckpt-6").keys()
+
+
+def test_another_run_in_the_same_folder_is_refused(made, tmp_path):
+    pretrain.run(config_for(made, tmp_path, num_train_steps=3))
+    with pytest.raises(InputError, match=r"learning_rate=0\.001.*0\.002.*--overwrite_output_dir"):
+        pretrain.run(config_for(made, tmp_path, num_train_steps=3, learning_rate=2e-3))
+    (tmp_path / "notes.txt").write_text("mine")
+    pretrain.run(config_for(made, tmp_path, num_train_steps=4, learning_rate=2e-3, overwrite_output_dir=True))
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "model.ckpt-3.index").exists() and (tmp_path / "model.ckpt-4.index").exists()
+
+
+def test_without_nsp_there_is_no_next_sentence_head(made, tmp_path):
+    results = pretrain.run(config_for(made, tmp_path, use_nsp=False, do_eval=True, num_train_steps=3, max_eval_steps=1))
+    assert "next_sentence_loss" not in results
+    assert not [name for name in weights(tmp_path / "model.ckpt-3") if "seq_relationship" in name]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (dict(input_file="missing-*.tfrecord"), r"input_file: no file matches 'missing-\*\.tfrecord'"),
+        (dict(max_seq_length=16), r"max_seq_length=32.*16"),
+        (dict(max_predictions_per_seq=20), r"max_predictions_per_seq=5.*20"),
+        (dict(init_checkpoint="nowhere/bert_model.ckpt"), r"nowhere"),
+        (dict(bert_config_file="nowhere.json"), r"nowhere\.json"),
+        (dict(bert_config_file=None), r"no model: give --bert_config_file"),
+        (dict(do_train=False), r"nothing to do"),
+        (dict(vocab_file="nowhere.txt"), r"nowhere\.txt"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_written(made, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message) as caught:
+        pretrain.run(config_for(made, tmp_path / "run", **changes))
+    assert "\n" not in str(caught.value)
+    assert not [name for name in tmp_path.rglob("*") if "ckpt" in name.name]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (dict(num_warmup_steps=6), r"num_warmup_steps 6 is not below num_train_steps 6"),
+        (dict(max_seq_length=4), r"max_seq_length is 4"),
+        (dict(init_checkpoint="a", continue_from="b"), r"choose"),
+    ],
+)
+def test_impossible_flags_are_refused(made, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        config_for(made, tmp_path, **changes)
+
+
+def test_a_vocabulary_longer_than_the_table_is_refused(made, tmp_path):
+    small = BertConfig.from_json((made / "bert_config.json").read_text())
+    path = tmp_path / "bert_config.json"
+    path.write_text(small.to_json().replace('"vocab_size": 600', '"vocab_size": 599'))
+    with pytest.raises(InputError, match=r"600.*599"):
+        pretrain.run(config_for(made, tmp_path / "run", bert_config_file=str(path)))
+
+
+@needs_shared
+def test_trains_on_the_originals_records(tmp_path):
+    (tmp_path / "bert_config.json").write_text(
+        BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, type_vocab_size=2).to_json()
+    )
+    results = pretrain.run(
+        PretrainConfig(
+            input_file=str(SHARED / "golden" / "pretraining" / "original_wwm_*.tfrecord"),
+            bert_config_file=str(tmp_path / "bert_config.json"),
+            output_dir=str(tmp_path / "run"),
+            do_train=True,
+            do_eval=True,
+            train_batch_size=8,
+            num_train_steps=8,
+            num_warmup_steps=2,
+            learning_rate=1e-3,
+        )
+    )
+    assert results["global_step"] == 8
+    assert results["masked_lm_loss"] < np.log(30522)
