@@ -26,7 +26,7 @@ MODEL_SIZES = {
 }
 
 
-def flag(default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()):
+def flag(default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()) -> Any:
     """Declares a config field that is also a flag.
 
     Args:
@@ -62,7 +62,7 @@ class BertConfig:
     initializer_range: float = 0.02
     do_lower_case: bool | None = None  # not the original's; written by this project so that the casing travels with the model
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                      "max_position_embeddings", "type_vocab_size"):  # fmt: skip
             value = getattr(self, name)
@@ -137,7 +137,7 @@ class BuildVocabConfig:
     )
     num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
         _require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
         _require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
@@ -184,7 +184,7 @@ class CreatePretrainingDataConfig:
     )
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_length(self.max_seq_length)
         _require(self.max_predictions_per_seq >= 1, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give at least 1")
         _require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
@@ -240,7 +240,7 @@ class TrainingConfig:
     master: str | None = flag(None, help="Accepted from TF1 command lines and ignored.", identity=False)
     num_tpu_cores: int = flag(8, help="Accepted from TF1 command lines; the TPU itself says how many it has.", identity=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
@@ -268,7 +268,7 @@ class PretrainConfig(TrainingConfig):
     )
     max_eval_steps: int = flag(100, help="Most evaluation steps.", identity=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         _check_warmup(self.num_warmup_steps, self.num_train_steps, self.do_train)
         for name in ("max_predictions_per_seq", "max_eval_steps"):
@@ -296,7 +296,7 @@ class FinetuneConfig(TrainingConfig):
     num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
     warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         _require(self.predict_batch_size >= 1, f"predict_batch_size is {self.predict_batch_size}; give at least 1")
         _require(0 < self.num_train_epochs < math.inf, f"num_train_epochs is {self.num_train_epochs}; give a number above 0")
@@ -306,7 +306,10 @@ class FinetuneConfig(TrainingConfig):
         both = self.data_dir is not None and self.tfds_name is not None
         _require(not both, "data_dir and tfds_name are both given; choose one source")
         asked = self.do_train or self.do_eval or self.do_predict
-        _require(not asked or self.data_dir or self.tfds_name, "no data: give --data_dir with the task's TSV files, or --tfds_name")
+        _require(
+            not asked or self.data_dir is not None or self.tfds_name is not None,
+            "no data: give --data_dir with the task's TSV files, or --tfds_name",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,7 +322,7 @@ class PredictConfig:
     input_file: str | None = flag(None, help="Texts to predict, one a line; for pairs, the two separated by a tab.")
     output_file: str | None = flag(None, help="JSON lines to write. Default: standard output.")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require((self.text is None) != (self.input_file is None), "give either --text or --input_file")
         _require(self.text_pair is None or self.text is not None, "text_pair is given without text; give both")
 

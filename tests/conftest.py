@@ -13,4 +13,6 @@ ROOT = Path(__file__).resolve().parent.parent
 # Golden outputs and real data sets, whose licences keep them out of this repository. A user's clone does not have them.
 SHARED = Path(os.environ.get("BERT_TF_SHARED", ROOT.parent / "shared"))
 
-needs_shared = pytest.mark.skipif(not (SHARED / "golden").is_dir(), reason="needs the reference data folder (BERT_TF_SHARED), which is not distributed")
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "golden").is_dir(), reason="needs the reference data folder (BERT_TF_SHARED), which is not distributed"
+)

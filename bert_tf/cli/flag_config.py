@@ -88,7 +88,7 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
     except InputError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(141)

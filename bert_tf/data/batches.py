@@ -27,15 +27,15 @@ class ShuffledRecords:
 
     def __init__(self, files: Sequence[RecordFile], seed: int):
         """Takes the files and the seed of all orders."""
-        self._files = list(files)
+        self.files = list(files)
         self._seed = seed
         blocks = [
             (number, first, min(first + BLOCK_RECORDS, len(file)))
-            for number, file in enumerate(self._files)
+            for number, file in enumerate(self.files)
             for first in range(0, len(file), BLOCK_RECORDS)
         ]
         self._blocks = np.asarray(blocks, np.int64)  # [blocks, (file, first record, end)]
-        self.num_records = int(sum(len(file) for file in self._files))
+        self.num_records = int(sum(len(file) for file in self.files))
         self._pool_key: tuple[int, int] | None = None
         self._pool_records: list[bytes] = []
         self._epoch = -1
@@ -67,7 +67,7 @@ class ShuffledRecords:
             records: list[bytes] = []
             for block in order[pool * POOL_BLOCKS : (pool + 1) * POOL_BLOCKS]:
                 file, first, end = self._blocks[block]
-                records.extend(self._files[file].read(np.arange(first, end)))
+                records.extend(self.files[file].read(np.arange(first, end)))
             shuffled = self._random(epoch, 1 + pool).permutation(len(records))
             self._pool_key, self._pool_records = (epoch, pool), [records[number] for number in shuffled]
         return self._pool_records
@@ -81,8 +81,8 @@ class OrderedRecords:
 
     def __init__(self, files: Sequence[RecordFile]):
         """Takes the files in their order."""
-        self._files = list(files)
-        self._ends = np.cumsum([len(file) for file in self._files])
+        self.files = list(files)
+        self._ends = np.cumsum([len(file) for file in self.files])
         self.num_records = int(self._ends[-1])
 
     def take(self, place: int, count: int) -> list[bytes]:
@@ -92,8 +92,8 @@ class OrderedRecords:
         while place < end:
             file = int(np.searchsorted(self._ends, place, side="right"))
             first = place - (int(self._ends[file - 1]) if file else 0)
-            last = min(first + end - place, len(self._files[file]))
-            records.extend(self._files[file].read(np.arange(first, last)))
+            last = min(first + end - place, len(self.files[file]))
+            records.extend(self.files[file].read(np.arange(first, last)))
             place += last - first
         return records
 
@@ -106,7 +106,7 @@ class Batches:
         self.records = records
         self.kind = kind
         self.batch_size = batch_size
-        self.failure: InputError | None = None  # what stopped the reading thread, for the loop to tell
+        self._failure: InputError | None = None  # what stopped the reading thread
         self._spec = parse_spec(kind, axes)
 
     def __len__(self):
@@ -121,6 +121,15 @@ class Batches:
         steps = tf.data.Dataset.counter(first_step) if num_steps is None else tf.data.Dataset.range(first_step, first_step + num_steps)
         return steps.map(self._read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
 
+    def failure_behind(self, error: tf.errors.OpError) -> InputError | None:
+        """Returns what TensorFlow's report of a failed step means to the user, or None where the data is not to blame."""
+        if self._failure is not None or "ParseExample" not in error.message:
+            return self._failure
+        # "...::ParallelMapV2: Key: input_ids ... Values size: 2 but output shape: [8]", then a trace
+        reason = " ".join(error.message.splitlines()[0].split("ParallelMapV2: ")[-1].split())[:200]
+        paths = ", ".join(file.path for file in self.records.files)
+        return InputError(f"a record of {paths} does not fit the others ({reason}); make it again")
+
     def _read(self, step):
         serialized, real = tf.numpy_function(self._fetch, [step], [tf.string, tf.int64])
         serialized.set_shape([self.batch_size])
@@ -131,7 +140,7 @@ class Batches:
         try:
             records = self.records.take(int(step) * self.batch_size, self.batch_size)
         except InputError as error:
-            self.failure = error
+            self._failure = error
             raise
         missing = self.batch_size - len(records)
         real = np.asarray([1] * len(records) + [0] * missing, np.int64)

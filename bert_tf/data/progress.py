@@ -48,5 +48,5 @@ class Progress:
         left = max(self._total - self._done, 0) / max(speed, 1e-9)
         scale, unit = (1e6, "MB") if self._unit == "B" else (1, self._unit)
         digits = 1 if scale > 1 else 0
-        figures = f"{self._done / scale:.{digits}f} of {self._total / scale:.{digits}f} {unit}, {speed / scale:.{digits}f} {unit}/s"
+        figures = f"{self._done / scale:.{digits}f} of {self._total / scale:.{digits}f} {unit}, {speed / scale:.3g} {unit}/s"
         return f"{self._label}: {figures}, {left:.0f} s left{', ' + self._note if self._note else ''}"

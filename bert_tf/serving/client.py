@@ -18,6 +18,8 @@ class Predictor:
             self._model = tf.saved_model.load(self.path)
         except (OSError, tf.errors.OpError) as error:
             raise InputError(f"{self.path}: cannot be loaded as a SavedModel ({' '.join(str(error).split())}); export it again") from error
+        if "serving_default" not in self._model.signatures:
+            raise InputError(f"{self.path}: has no signature serving_default; export it again")
         self._signature = self._model.signatures["serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
 
@@ -25,11 +27,18 @@ class Predictor:
         """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.
 
         Raises:
-          InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text.
+          InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text; or the texts are no lists of
+            the same length.
         """
+        if isinstance(texts, str) or isinstance(pairs, str):
+            raise InputError("the texts are one string; give a list of texts, even for one")
         wanted = ["text"] if pairs is None else ["text", "text_pair"]
         if self.input_names != wanted:
             raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not {', '.join(wanted)}; give what it takes")
+        if pairs is not None and len(pairs) != len(texts):
+            raise InputError(f"{len(texts)} texts and {len(pairs)} second texts; give as many of each")
+        if len(texts) == 0:
+            return []
         inputs = {"text": tf.constant(list(texts), tf.string)}
         if pairs is not None:
             inputs["text_pair"] = tf.constant(list(pairs), tf.string)

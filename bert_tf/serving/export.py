@@ -37,20 +37,27 @@ def export(module: ServingModule, folder: str, assets: Mapping[str, str], probes
         versions = [int(name.rstrip("/")) for name in tf.io.gfile.listdir(folder) if name.rstrip("/").isdigit()]
         version = max(versions, default=0) + 1
         beside, final = os.path.join(folder, f"partial-{version}"), os.path.join(folder, str(version))
-        if tf.io.gfile.exists(beside):
-            tf.io.gfile.rmtree(beside)
-        signatures = module.signatures()
-        tf.saved_model.save(module, beside, signatures=signatures)
-        for name, text in assets.items():
-            path = os.path.join(beside, "assets", name)
-            tf.io.gfile.makedirs(os.path.dirname(path))
-            with tf.io.gfile.GFile(path, "w") as file:
-                file.write(text)
-        _compare(beside, signatures, probes)
-        tf.io.gfile.rename(beside, final)
+        _remove(beside)  # what a killed export left
+        try:
+            signatures = module.signatures()
+            tf.saved_model.save(module, beside, signatures=signatures)
+            for name, text in assets.items():
+                path = os.path.join(beside, "assets", name)
+                tf.io.gfile.makedirs(os.path.dirname(path))
+                with tf.io.gfile.GFile(path, "w") as file:
+                    file.write(text)
+            _compare(beside, signatures, probes)
+            tf.io.gfile.rename(beside, final)
+        finally:
+            _remove(beside)
     except tf.errors.OpError as error:
         raise InputError(f"{folder}: cannot be written ({' '.join(error.message.split())}); check the path and its permissions") from error
     return final
+
+
+def _remove(folder: str) -> None:
+    if tf.io.gfile.exists(folder):
+        tf.io.gfile.rmtree(folder)
 
 
 def _compare(path: str, signatures: Mapping, probes: Sequence[Mapping[str, Sequence]]) -> None:
@@ -61,8 +68,6 @@ def _compare(path: str, signatures: Mapping, probes: Sequence[Mapping[str, Seque
         expected, found = signatures[name](**inputs), loaded.signatures[name](**inputs)
         for output, value in expected.items():
             other = found[output]
-            same = (
-                np.array_equal(value, other) if value.dtype == tf.string else np.allclose(value, other, atol=_TOLERANCE, rtol=0)
-            )
+            same = np.array_equal(value, other) if value.dtype == tf.string else np.allclose(value, other, atol=_TOLERANCE, rtol=0)
             if not same:
                 raise ExportError(f"{path}: signature {name}, output {output}: the reloaded model's answer differs from the model's")

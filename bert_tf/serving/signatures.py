@@ -70,7 +70,9 @@ class ServingModule(tf.Module):
             signatures["serving_default"] = signatures["ids"]
         elif self.is_pair:
             pair_spec = [strings, tf.TensorSpec([None], tf.string, "text_pair")]
-            signatures["serving_default"] = tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec)
+            signatures["serving_default"] = tf.function(
+                lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec
+            )
         else:
             signatures["serving_default"] = tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings])
         return {name: function.get_concrete_function() for name, function in signatures.items()}

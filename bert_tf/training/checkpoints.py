@@ -16,7 +16,9 @@ from bert_tf.data.records import atomic_write
 from bert_tf.errors import InputError
 
 GLOBAL_STEP = "global_step"
-_INDEX = re.compile(r"model\.ckpt-(\d+)\.index")
+_DATA, _INDEX = ".data-00000-of-00001", ".index"
+_WHOLE = re.compile(r"model\.ckpt-(\d+)\.index")
+_PARTIAL = re.compile(r"model\.ckpt-\d+\.partial-\d+\..*")
 
 
 class Checkpoints:
@@ -35,12 +37,16 @@ class Checkpoints:
         names = sorted(self._variables)
         try:
             tf.raw_ops.SaveV2(
-                prefix=beside, tensor_names=names, shape_and_slices=[""] * len(names), tensors=[self._variables[n].read_value() for n in names]
+                prefix=beside,
+                tensor_names=names,
+                shape_and_slices=[""] * len(names),
+                tensors=[self._variables[n].read_value() for n in names],
             )
-            for ending in (".data-00000-of-00001", ".index"):
+            _remove(prefix + _INDEX)  # a step saved again: an old index must not stand over new data
+            for ending in (_DATA, _INDEX):
                 tf.io.gfile.rename(beside + ending, prefix + ending, overwrite=True)
         except tf.errors.OpError as error:
-            for ending in (".data-00000-of-00001", ".index"):
+            for ending in (_DATA, _INDEX):
                 with contextlib.suppress(tf.errors.OpError):
                     tf.io.gfile.remove(beside + ending)
             reason = " ".join(error.message.split())
@@ -52,27 +58,37 @@ class Checkpoints:
         """Reads every variable from the checkpoint and returns its step.
 
         Raises:
-          InputError: A variable that the checkpoint lacks, or has in another shape.
+          InputError: A variable that the checkpoint lacks, or has in another shape, or that cannot be read.
         """
         reader = open_checkpoint(prefix)
         shapes = reader.get_variable_to_shape_map()
         for name, variable in self._variables.items():
             if name not in shapes:
-                raise InputError(f"{prefix}: has no {name}, so training cannot go on from it; give it as --init_checkpoint to start from its weights")
+                raise InputError(
+                    f"{prefix}: has no {name}, so training cannot go on from it; give it as --init_checkpoint to start from its weights"
+                )
             if list(variable.shape) != shapes[name]:
-                raise InputError(f"{prefix}: {name} has shape {shapes[name]}, the model's is {list(variable.shape)}; use the config it was made with")
+                raise InputError(
+                    f"{prefix}: {name} has shape {shapes[name]}, the model's is {list(variable.shape)}; use the config it was made with"
+                )
         for name, variable in self._variables.items():
-            variable.assign(tf.cast(reader.get_tensor(name), variable.dtype))
+            try:
+                value = reader.get_tensor(name)
+            except Exception as error:  # the reader tells damage in many types: OpError, IndexError, ...
+                reason = " ".join(str(error).split())
+                raise InputError(f"{prefix}: is damaged ({reason}); remove it, and the run goes on from the one before") from error
+            variable.assign(tf.cast(value, variable.dtype))
         return int(self._variables[GLOBAL_STEP].numpy())
 
     def _tidy(self) -> None:
+        for name in filter(_PARTIAL.fullmatch, tf.io.gfile.listdir(self.folder)):  # left behind by a killed run
+            _remove(os.path.join(self.folder, name))
         steps = checkpoint_steps(self.folder)
         kept = steps[-self._keep :]
         for step in steps[: -self._keep]:
             # the index first: what is left of a half-removed checkpoint is then no checkpoint
-            for ending in (".index", ".data-00000-of-00001"):
-                with contextlib.suppress(tf.errors.NotFoundError):
-                    tf.io.gfile.remove(os.path.join(self.folder, f"model.ckpt-{step}{ending}"))
+            for ending in (_INDEX, _DATA):
+                _remove(os.path.join(self.folder, f"model.ckpt-{step}{ending}"))
         # the file by which TensorFlow's own tools find the newest checkpoint
         lines = [f'model_checkpoint_path: "model.ckpt-{kept[-1]}"', *(f'all_model_checkpoint_paths: "model.ckpt-{step}"' for step in kept)]
         with atomic_write(os.path.join(self.folder, "checkpoint")) as file:
@@ -83,8 +99,10 @@ def open_checkpoint(prefix: str) -> Any:
     """Returns a reader of the checkpoint, or raises an InputError that names it."""
     try:
         return tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, ValueError) as error:
-        raise InputError(f"{prefix}: is no readable checkpoint; give the prefix, without .index or .data, of a TensorFlow checkpoint") from error
+    except Exception as error:  # OpError, ValueError, RuntimeError: whatever the reader makes of it
+        raise InputError(
+            f"{prefix}: is no readable checkpoint; give the prefix, without .index or .data, of a TensorFlow checkpoint"
+        ) from error
 
 
 def checkpoint_steps(folder: str) -> list[int]:
@@ -92,11 +110,16 @@ def checkpoint_steps(folder: str) -> list[int]:
     if not tf.io.gfile.isdir(folder):
         return []
     names = set(tf.io.gfile.listdir(folder))
-    steps = (int(match[1]) for match in map(_INDEX.fullmatch, names) if match)
-    return sorted(step for step in steps if f"model.ckpt-{step}.data-00000-of-00001" in names)
+    steps = (int(match[1]) for match in map(_WHOLE.fullmatch, names) if match)
+    return sorted(step for step in steps if f"model.ckpt-{step}{_DATA}" in names)
 
 
 def latest_checkpoint(folder: str) -> str | None:
     """Returns the prefix of the folder's newest whole checkpoint, or None."""
     steps = checkpoint_steps(folder)
     return os.path.join(folder, f"model.ckpt-{steps[-1]}") if steps else None
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(tf.errors.NotFoundError):
+        tf.io.gfile.remove(path)

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from absl import logging
+
 from bert_tf.data.batches import Batches
 from bert_tf.data.progress import Progress
 from bert_tf.errors import InputError
@@ -72,11 +73,11 @@ class Trainer:
         """Trains from `first_step` up to `last_step`, saving as it goes and at the end.
 
         Raises:
-          InputError: A loss that is no longer finite, or a data file that cannot be read any more.
+          InputError: A loss or gradient that is no longer finite, or a data file that cannot be read any more.
         """
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(batches.dataset(limits.first_step))
-        step, seconds_per_step = limits.first_step, None
+        step, seconds_per_step, state = limits.first_step, None, f"step {limits.first_step}"
         with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
             while step < limits.last_step:
                 boundary = min(limits.last_step, (step // limits.save_checkpoints_steps + 1) * limits.save_checkpoints_steps)
@@ -87,10 +88,12 @@ class Trainer:
                 # the first call compiles, so its time says nothing about a step
                 seconds_per_step = seconds / count if step > limits.first_step else None
                 step += count
-                if not math.isfinite(metrics["loss"]):
-                    raise InputError(
-                        f"the loss is {metrics['loss']} at step {step}; the last checkpoint is kept: start again with a lower --learning_rate"
-                    )
+                for name in ("loss", "gradient_norm"):  # a gradient that is not finite spoils the weights before the loss shows it
+                    if not math.isfinite(metrics[name]):
+                        raise InputError(
+                            f"the {name} is {metrics[name]} within steps {step - count + 1} to {step}; the last checkpoint is kept: start "
+                            "again with a lower --learning_rate, in another --output_dir"
+                        )
                 if seconds_per_step is not None:
                     metrics["examples_per_second"] = batches.batch_size / seconds_per_step
                 for name, value in metrics.items():
@@ -145,8 +148,8 @@ def predict(model: keras.Model, batches: Batches) -> dict[str, np.ndarray]:
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-class _named_failure:  # noqa: N801, used as a word in a with statement
-    """Turns TensorFlow's report of a failed reading thread into the InputError that the thread raised."""
+class _named_failure:
+    """Turns TensorFlow's report of data that cannot be read into an InputError that names it."""
 
     def __init__(self, batches: Batches):
         self._batches = batches
@@ -155,8 +158,9 @@ class _named_failure:  # noqa: N801, used as a word in a with statement
         return self
 
     def __exit__(self, kind, error, traceback):
-        if isinstance(error, tf.errors.OpError) and self._batches.failure is not None:
-            raise self._batches.failure from error
+        failure = self._batches.failure_behind(error) if isinstance(error, tf.errors.OpError) else None
+        if failure is not None:
+            raise failure from error
 
 
 def _call_length(seconds_per_step: float | None) -> int:

@@ -61,7 +61,10 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
             "For comparison: the same model from random weights",
             f"{classifier} --bert_config_file={pretrained / 'bert_config.json'} --output_dir={folder / 'topic_from_scratch'} --do_train --do_eval",
         ),
-        ("Predict raw sentences in a new process", f"-m bert_tf.cli.predict --saved_model={folder / 'topic' / 'export'} --input_file={folder / 'sentences.txt'}"),
+        (
+            "Predict raw sentences in a new process",
+            f"-m bert_tf.cli.predict --saved_model={folder / 'topic' / 'export'} --input_file={folder / 'sentences.txt'}",
+        ),
     )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in _SENTENCES), encoding="utf-8")

@@ -29,7 +29,7 @@ from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training import strategy
-from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.checkpoints import Checkpoints, latest_checkpoint
 from bert_tf.training.loop import Limits, Trainer, predict
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
 from bert_tf.workflows import model_folder, run_directory
@@ -90,12 +90,14 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
 
 def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
     """Returns the vocabulary and the model's shape: from the flags, else from the checkpoint's folder, else from output_dir."""
-    start = config.init_checkpoint or config.output_dir
-    vocab_file = config.vocab_file or model_folder.find_vocab(start)
+    start = config.init_checkpoint or latest_checkpoint(config.output_dir)
+    vocab_file = config.vocab_file or (model_folder.find_vocab(start) if start else None)
     if vocab_file is None:
         raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
     vocab = model_folder.read_vocab(vocab_file)
-    config_file = config.bert_config_file or model_folder.find_config(start)
+    config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
+    if config_file is None:
+        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
     model_config = model_folder.read_config(config_file)
     model_folder.check_fits(model_config, vocab, config.max_seq_length)
     recorded, source = model_folder.recorded_casing(vocab_file)
@@ -198,7 +200,10 @@ def _export(config: FinetuneConfig, model: ClassificationModel, model_config: Be
         is_pair=is_pair,
     )
     texts = {"text": [_PROBE, ""]} | ({"text_pair": ["", _PROBE]} if is_pair else {})
-    probes = [{"signature": "serving_default", **texts}, {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]}]
+    probes = [
+        {"signature": "serving_default", **texts},
+        {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]},
+    ]
     path = export(module, os.path.join(config.output_dir, "export"), _model_files(model_config, vocab, spec), probes)
     logging.info("exported to %s", path)
     return path

@@ -4,8 +4,6 @@ import json
 import sys
 from typing import Any
 
-import tensorflow as tf
-
 from bert_tf.config import PredictConfig
 from bert_tf.data.records import atomic_write
 from bert_tf.data.text_files import read_lines
@@ -42,7 +40,9 @@ def _rows(config: PredictConfig) -> list[dict[str, str]]:
     for number, line in enumerate(read_lines(config.input_file), 1):
         parts = line.split("\t")
         if len(parts) > 2 or (rows and len(parts) != len(rows[0])):
-            raise InputError(f"{config.input_file}, line {number}: {len(parts)} tab-separated texts; give one text a line, or two throughout")
+            raise InputError(
+                f"{config.input_file}, line {number}: {len(parts)} tab-separated texts; give one text a line, or two throughout"
+            )
         rows.append(dict(zip(("text", "text_pair"), parts)))
     if not rows:
         raise InputError(f"{config.input_file}: is empty; give a text a line")

@@ -61,7 +61,9 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     if config.do_train:
         step = _train(config, trainer, train_files, checkpoints, step)
     if config.do_eval:
-        figures = evaluate(model, pretraining_sums, _batches(OrderedRecords(eval_files), config, config.eval_batch_size), config.max_eval_steps)
+        figures = evaluate(
+            model, pretraining_sums, _batches(OrderedRecords(eval_files), config, config.eval_batch_size), config.max_eval_steps
+        )
         results |= figures | {"global_step": step}
         run_directory.write_eval_results(config.output_dir, results)
     if config.do_export:
@@ -151,7 +153,10 @@ def _casing(config: PretrainConfig, model_config: BertConfig, vocab: Vocabulary)
 
 
 def _record_paths(patterns: str, flag_name: str) -> list[str]:
-    return [path for path in expand_patterns(patterns, flag_name) if not is_manifest(path)]
+    paths = [path for path in expand_patterns(patterns, flag_name) if not is_manifest(path)]
+    if not paths:
+        raise InputError(f"--{flag_name}: {patterns!r} matches manifests only; name the record files")
+    return paths
 
 
 def _open_files(

@@ -209,7 +209,12 @@ def test_a_file_that_vanishes_is_told_by_the_batches(tmp_path):
     write_records([path], [example(number) for number in range(30)])
     batches = batches_of(OrderedRecords([RecordFile(path)]), 4)
     os.remove(path)
-    with pytest.raises(tf.errors.OpError):
+    with pytest.raises(tf.errors.OpError) as caught:
         list(batches.dataset(num_steps=2))
-    assert isinstance(batches.failure, InputError)
-    assert re.match(f"{re.escape(path)}: cannot be read", str(batches.failure))
+    failure = batches.failure_behind(caught.value)
+    assert isinstance(failure, InputError)
+    assert re.match(f"{re.escape(path)}: cannot be read", str(failure))
+
+
+def test_another_failure_is_not_the_datas(examples):
+    assert batches_of(OrderedRecords(examples), 4).failure_behind(tf.errors.ResourceExhaustedError(None, None, "out of memory")) is None

@@ -14,7 +14,15 @@ from tests.conftest import SHARED, needs_shared
 pytestmark = needs_shared
 FOLDER = SHARED / "golden" / "tf1_tiny"
 TOLERANCE = 1e-5
-BATCH_NAMES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "next_sentence_labels")
+BATCH_NAMES = (
+    "input_ids",
+    "input_mask",
+    "segment_ids",
+    "masked_lm_positions",
+    "masked_lm_ids",
+    "masked_lm_weights",
+    "next_sentence_labels",
+)
 
 
 def load_model():
@@ -52,9 +60,7 @@ def test_every_output_and_layer(golden):
     np.testing.assert_allclose(
         tf.reshape(tf.nn.log_softmax(logits["masked_lm"]), [48, 1000]), golden["out/masked_lm_log_probs"], atol=TOLERANCE, rtol=0
     )
-    np.testing.assert_allclose(
-        tf.nn.log_softmax(logits["next_sentence"]), golden["out/next_sentence_log_probs"], atol=TOLERANCE, rtol=0
-    )
+    np.testing.assert_allclose(tf.nn.log_softmax(logits["next_sentence"]), golden["out/next_sentence_log_probs"], atol=TOLERANCE, rtol=0)
     masked, next_sentence = losses_of(model, batch)
     np.testing.assert_allclose(masked, golden["out/masked_lm_loss"], atol=TOLERANCE, rtol=0)
     np.testing.assert_allclose(next_sentence, golden["out/next_sentence_loss"], atol=TOLERANCE, rtol=0)

@@ -151,7 +151,9 @@ def test_a_vocabulary_longer_than_the_table_is_refused(made, tmp_path):
 @needs_shared
 def test_trains_on_the_originals_records(tmp_path):
     (tmp_path / "bert_config.json").write_text(
-        BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, type_vocab_size=2).to_json()
+        BertConfig(
+            vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, type_vocab_size=2
+        ).to_json()
     )
     results = pretrain.run(
         PretrainConfig(

@@ -1,0 +1,283 @@
+"""The loop: the same weights however the steps are cut, sums that are exact over uneven batches, and how it stops."""
+
+import dataclasses
+import os
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.convert.names import training_state
+from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.records import RecordFile, serialize, write_records
+from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
+from bert_tf.errors import InputError
+from bert_tf.modeling.losses import classification_sums, pretraining_sums
+from bert_tf.modeling.models import ClassificationModel, PretrainingModel
+from bert_tf.training import loop
+from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps, latest_checkpoint
+from bert_tf.training.loop import Limits, Trainer, evaluate, predict
+from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from tests.training.conftest import AXES, CONFIG, classification_features
+
+DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+
+
+class Run:
+    """A training run as a workflow puts it together: always the same initial weights."""
+
+    def __init__(self, file, folder, learning_rate=1e-2, batch_size=4, config=DROPOUT, kind=PRETRAINING, seed=5):
+        keras.utils.set_random_seed(3)
+        self.model = PretrainingModel(config) if kind is PRETRAINING else ClassificationModel(config, 2)
+        optimizer = AdamWeightDecay(self.model.trainable_variables, LinearSchedule(learning_rate, 20, 2))
+        self.trainer = Trainer(self.model, pretraining_sums if kind is PRETRAINING else classification_sums, optimizer, seed)
+        state = training_state(optimizer.variables, optimizer.m, optimizer.v, 1, self.trainer.global_step)
+        self.state = state
+        self.folder = str(folder)
+        self.checkpoints = Checkpoints(self.folder, state, keep=3)
+        self.batches = Batches(ShuffledRecords([file], seed), kind, AXES, batch_size)
+
+    def train(self, last_step, first_step=0, save_checkpoints_steps=100, iterations_per_loop=100):
+        limits = Limits(first_step, last_step, save_checkpoints_steps, iterations_per_loop)
+        self.trainer.train(self.batches, limits, self.checkpoints, os.path.join(self.folder, "train"))
+        return self
+
+    def values(self):
+        return {name: variable.numpy() for name, variable in self.state.items()}
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def assert_differ(first, second):
+    assert any(not np.array_equal(first[name], second[name]) for name in first if name != "global_step")
+
+
+def scalars(folder):
+    """Returns {tag: {step: value}} of what TensorBoard reads."""
+    found = {}
+    for name in os.listdir(folder):
+        for record in tf.data.TFRecordDataset(os.path.join(folder, name)).as_numpy_iterator():
+            event = tf.compat.v1.Event.FromString(record)
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = float(tf.make_ndarray(value.tensor))
+    return found
+
+
+@pytest.fixture(scope="module")
+def unbroken(pretraining_file, tmp_path_factory):
+    """A run of 10 steps, each in a call of its own."""
+    return Run(pretraining_file, tmp_path_factory.mktemp("unbroken")).train(10, iterations_per_loop=1)
+
+
+def test_the_weights_do_not_depend_on_how_many_steps_a_call_runs(unbroken, pretraining_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "_call_length", lambda seconds_per_step: 1000)  # iterations_per_loop alone decides
+    sevens = Run(pretraining_file, tmp_path).train(10, iterations_per_loop=7)
+    assert_same(unbroken.values(), sevens.values())
+    # the call of seven steps reports the mean of what the seven calls of one step reported
+    single, several = scalars(unbroken.folder + "/train"), scalars(tmp_path / "train")
+    assert sorted(several["loss"]) == [7, 10] and sorted(single["loss"]) == list(range(1, 11))
+    for tag in ("loss", "gradient_norm", "learning_rate"):
+        np.testing.assert_allclose(several[tag][7], np.mean([single[tag][step] for step in range(1, 8)]), rtol=1e-5)
+
+
+def test_a_run_that_was_stopped_ends_as_the_unbroken_one(unbroken, pretraining_file, tmp_path):
+    Run(pretraining_file, tmp_path).train(3)
+    resumed = Run(pretraining_file, tmp_path)
+    fresh = resumed.values()
+    step = resumed.checkpoints.restore(latest_checkpoint(resumed.folder))
+    assert step == 3
+    assert_differ(fresh, resumed.values())
+    resumed.train(10, first_step=step)
+    assert_same(unbroken.values(), resumed.values())
+    assert resumed.trainer.global_step.numpy() == 10
+
+
+def test_a_fine_tuning_that_was_stopped_too(classification_file, tmp_path):
+    """Its head has a dropout of its own."""
+    unbroken = Run(classification_file, tmp_path / "unbroken", kind=CLASSIFICATION).train(6, save_checkpoints_steps=3)
+    resumed = Run(classification_file, tmp_path / "broken", kind=CLASSIFICATION)
+    assert resumed.checkpoints.restore(os.path.join(unbroken.folder, "model.ckpt-3")) == 3
+    resumed.train(6, first_step=3)
+    assert_same(unbroken.values(), resumed.values())
+
+
+def test_dropout_is_on_and_follows_the_seed(unbroken, pretraining_file, tmp_path):
+    without = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    assert_differ(unbroken.values(), Run(pretraining_file, tmp_path / "a", config=without).train(10).values())
+    other = Run(pretraining_file, tmp_path / "b", seed=6)
+    other.batches = Batches(ShuffledRecords([pretraining_file], 5), PRETRAINING, AXES, 4)  # the same data, other masks
+    assert_differ(unbroken.values(), other.train(10).values())
+
+
+def test_checkpoints_stand_at_the_steps_asked_for_and_at_the_end(pretraining_file, tmp_path):
+    Run(pretraining_file, tmp_path).train(8, save_checkpoints_steps=3)
+    assert checkpoint_steps(str(tmp_path)) == [3, 6, 8]
+    resumed = Run(pretraining_file, tmp_path)
+    resumed.checkpoints.restore(latest_checkpoint(str(tmp_path)))
+    resumed.train(10, first_step=8, save_checkpoints_steps=3)
+    assert checkpoint_steps(str(tmp_path)) == [8, 9, 10]
+
+
+def test_nothing_left_to_train_changes_nothing(pretraining_file, tmp_path):
+    run = Run(pretraining_file, tmp_path)
+    before = run.values()
+    assert_same(run.train(4, first_step=4).values(), before)
+    assert checkpoint_steps(str(tmp_path)) == []
+
+
+def test_training_lowers_the_loss(classification_file, tmp_path):
+    run = Run(classification_file, tmp_path, config=CONFIG, kind=CLASSIFICATION, batch_size=8)
+    before = evaluate(run.model, classification_sums, ordered(classification_file, CLASSIFICATION, 4))
+    after = evaluate(run.train(20).model, classification_sums, ordered(classification_file, CLASSIFICATION, 4))
+    assert after["loss"] < before["loss"] - 0.2
+
+
+def test_what_tensorboard_is_told(unbroken):
+    told = scalars(unbroken.folder + "/train")
+    metrics = {"masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss", "next_sentence_accuracy"}
+    assert set(told) == metrics | {"loss", "gradient_norm", "learning_rate", "examples_per_second"}
+    # rate 0 at the first of two warm-up steps, half at the second
+    np.testing.assert_allclose([told["learning_rate"][step] for step in (1, 2, 3)], [0, 5e-3, 1e-2 * (1 - 2 / 20)], rtol=1e-6)
+    for step, loss in told["loss"].items():
+        assert 0 < loss < 2 * (np.log(20) + np.log(2)), step
+
+
+def with_a_bad_gradient(logits, batch):
+    """The loss stays finite where its gradient does not: the slope of a square root at 0."""
+    parts = pretraining_sums(logits, batch)
+    part = parts["masked_lm_loss"]
+    return parts | {"masked_lm_loss": part._replace(total=part.total + tf.sqrt(tf.reduce_sum(0.0 * logits["masked_lm"])))}
+
+
+@pytest.mark.parametrize("name", ["loss", "gradient_norm"])
+def test_a_training_that_breaks_down_stops_and_keeps_the_last_checkpoint(pretraining_file, tmp_path, name):
+    run = Run(pretraining_file, tmp_path)
+    run.state["global_step"].assign(2)
+    run.checkpoints.save(2)
+    if name == "loss":
+        bias = run.model.masked_lm.output_bias
+        bias.assign(np.full(bias.shape, np.nan))
+    else:
+        run.trainer._sums = with_a_bad_gradient
+    with pytest.raises(InputError, match=rf"the {name} is nan within steps 3 to 3; .*checkpoint is kept.*--learning_rate") as caught:
+        run.train(3, first_step=2, save_checkpoints_steps=1)
+    assert "\n" not in str(caught.value)
+    assert checkpoint_steps(str(tmp_path)) == [2]
+
+
+def test_a_learning_rate_far_too_high(pretraining_file, tmp_path):
+    with pytest.raises(InputError, match=r"(loss|gradient_norm) is (nan|inf) within steps \d+ to \d+"):
+        Run(pretraining_file, tmp_path, learning_rate=1e30).train(20)
+    assert checkpoint_steps(str(tmp_path)) == []
+
+
+# Data that goes wrong
+
+
+@pytest.mark.parametrize("job", ["train", "evaluate", "predict"])
+def test_a_file_that_vanishes_is_named(tmp_path, job):
+    rng = np.random.default_rng(1)
+    path = str(tmp_path / "a.tfrecord")
+    write_records([path], [serialize(classification_features(rng), CLASSIFICATION) for _ in range(9)])
+    run = Run(RecordFile(path), tmp_path / "run", kind=CLASSIFICATION)
+    batches = Batches(OrderedRecords([RecordFile(path)]), CLASSIFICATION, AXES, 4)
+    os.remove(path)
+    with pytest.raises(InputError, match=rf"^{re.escape(path)}: cannot be read .* check the path") as caught:
+        if job == "train":
+            run.train(3)
+        elif job == "evaluate":
+            evaluate(run.model, classification_sums, batches)
+        else:
+            predict(run.model, batches)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", ["length", "bytes"])
+def test_a_record_that_does_not_fit_further_down(tmp_path, bad):
+    """Files are checked by their first record; one further down that does not fit is told in a line as well."""
+    rng = np.random.default_rng(1)
+    good = [classification_features(rng) for _ in range(5)]
+    odd = serialize(good[0] | {"input_ids": [1, 2]}, CLASSIFICATION) if bad == "length" else b"It is a text."
+    path = str(tmp_path / "a.tfrecord")
+    write_records([path], [*(serialize(features, CLASSIFICATION) for features in good), odd])
+    run = Run(RecordFile(path), tmp_path / "run", kind=CLASSIFICATION)
+    batches = Batches(OrderedRecords([RecordFile(path)]), CLASSIFICATION, AXES, 3)
+    with pytest.raises(InputError, match=r"a record of .*a\.tfrecord.* does not fit.*; make it again") as caught:
+        predict(run.model, batches)
+    assert "\n" not in str(caught.value)
+
+
+# Evaluation and prediction
+
+
+def ordered(file, kind, batch_size):
+    return Batches(OrderedRecords([file]), kind, AXES, batch_size)
+
+
+def pretraining_figures(model, file):
+    """The figures of all examples at once, in NumPy."""
+    (batch,) = ordered(file, PRETRAINING, len(file)).dataset(num_steps=1)
+    batch = {name: value.numpy() for name, value in batch.items()}
+    logits = {name: np.asarray(value, np.float64) for name, value in model(batch, training=False).items()}
+
+    def losses(scores, labels):
+        scores = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
+        return -np.take_along_axis(scores, labels[..., None], -1)[..., 0], scores.argmax(-1) == labels
+
+    masked, hits = losses(logits["masked_lm"], batch["masked_lm_ids"])
+    weights = batch["masked_lm_weights"]
+    assert sorted(set(weights.sum(axis=1))) == [1, 2, 3]
+    following, right = losses(logits["next_sentence"], batch["next_sentence_labels"][:, 0])
+    figures = {
+        "masked_lm_loss": (masked * weights).sum() / weights.sum(),
+        "masked_lm_accuracy": (hits * weights).sum() / weights.sum(),
+        "next_sentence_loss": following.mean(),
+        "next_sentence_accuracy": right.mean(),
+    }
+    return figures | {"loss": figures["masked_lm_loss"] + figures["next_sentence_loss"]}
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 16])
+def test_evaluation_is_exact_over_uneven_batches(unbroken, pretraining_file, batch_size):
+    """Batches hold different numbers of masked positions, and the last one is filled up: every batch size gives the same figures."""
+    expected = pretraining_figures(unbroken.model, pretraining_file)
+    found = evaluate(unbroken.model, pretraining_sums, ordered(pretraining_file, PRETRAINING, batch_size))
+    assert found.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
+
+
+def test_evaluation_of_the_first_batches_only(classification_file, tmp_path):
+    model = Run(classification_file, tmp_path, kind=CLASSIFICATION).model
+    batches = ordered(classification_file, CLASSIFICATION, 4)
+    (whole,) = ordered(classification_file, CLASSIFICATION, 8).dataset(num_steps=1)
+    expected = classification_sums(model(whole, training=False), whole)
+    found = evaluate(model, classification_sums, batches, max_steps=2)
+    np.testing.assert_allclose(found["classifier_accuracy"], expected["classifier_accuracy"].mean())
+    np.testing.assert_allclose(found["loss"], expected["classifier_loss"].mean(), rtol=1e-6)
+    # more than there are is all of them
+    assert evaluate(model, classification_sums, batches, max_steps=99) == evaluate(model, classification_sums, batches)
+
+
+def test_dropout_is_off_in_evaluation_and_prediction(classification_file, tmp_path):
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.9, attention_probs_dropout_prob=0.9)
+    model = Run(classification_file, tmp_path, kind=CLASSIFICATION, config=config).model
+    batches = ordered(classification_file, CLASSIFICATION, 4)
+    assert evaluate(model, classification_sums, batches) == evaluate(model, classification_sums, batches)
+    np.testing.assert_array_equal(predict(model, batches)["classifier"], predict(model, batches)["classifier"])
+
+
+@pytest.mark.parametrize("batch_size", [4, 16])
+def test_predictions_come_in_the_records_order_without_the_filling(classification_file, tmp_path, batch_size):
+    model = Run(classification_file, tmp_path, kind=CLASSIFICATION).model
+    (whole,) = ordered(classification_file, CLASSIFICATION, 11).dataset(num_steps=1)
+    expected = model(whole, training=False)["classifier"].numpy()
+    assert len(np.unique(expected[:, 0])) == 11
+    found = predict(model, ordered(classification_file, CLASSIFICATION, batch_size))["classifier"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -1,0 +1,186 @@
+"""Fine-tuning through its workflow: files, scores, predictions, export, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import FinetuneConfig, PretrainConfig
+from bert_tf.errors import InputError
+from bert_tf.serving.client import Predictor
+from bert_tf.workflows import finetune, pretrain
+from tests.workflows.conftest import MASKS, SAMPLE, SEQ
+
+
+@pytest.fixture(scope="module")
+def pretrained(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    pretrain.run(
+        PretrainConfig(
+            input_file=str(made / "data.tfrecord"),
+            bert_config_file=str(made / "bert_config.json"),
+            output_dir=str(folder),
+            do_train=True,
+            max_seq_length=SEQ,
+            max_predictions_per_seq=MASKS,
+            num_train_steps=2,
+            num_warmup_steps=1,
+        )
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    """A task directory: the first rows of the sample, and a test file without labels."""
+    folder = tmp_path_factory.mktemp("topic")
+    for name, count in (("train", 65), ("dev", 17)):
+        lines = (SAMPLE / f"{name}.tsv").read_text().splitlines()[:count]
+        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def config_for(rows_dir, output_dir, **changes):
+    values = dict(
+        task_name="topic",
+        data_dir=str(rows_dir),
+        output_dir=str(output_dir),
+        max_seq_length=24,
+        do_train=True,
+        train_batch_size=8,
+        num_train_epochs=2.0,
+        learning_rate=1e-3,
+    )
+    return FinetuneConfig(**(values | changes))
+
+
+@pytest.fixture(scope="module")
+def finished(data_dir, pretrained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    config = config_for(data_dir, folder, init_checkpoint=str(pretrained), do_eval=True, do_predict=True, do_export=True)
+    return folder, finetune.run(config), config
+
+
+def test_results_as_the_original_writes_them(finished):
+    folder, results, _ = finished
+    lines = (folder / "eval_results.txt").read_text().splitlines()
+    assert [line.split(" = ")[0] for line in lines] == ["eval_accuracy", "eval_loss", "global_step", "loss"]
+    assert results["global_step"] == 16  # 64 rows / 8 x 2 epochs
+    rows = [line.split("\t") for line in (folder / "test_results.tsv").read_text().splitlines()]
+    assert len(rows) == 16 and all(len(row) == 2 and abs(sum(map(float, row)) - 1) < 1e-6 for row in rows)
+    header, *predictions = (folder / "predictions.tsv").read_text().splitlines()
+    assert header == "id\tlabel\tprobability_kitchen\tprobability_sky"
+    for line, row in zip(predictions, rows, strict=True):
+        assert line.split("\t")[1] == ("kitchen", "sky")[int(np.argmax([float(value) for value in row]))]
+    assert (folder / "labels.txt").read_text() == "kitchen\nsky\n"
+    accuracy = np.mean(
+        [
+            line.split("\t")[1] == truth.split("\t")[1]
+            for line, truth in zip(predictions, (SAMPLE / "dev.tsv").read_text().splitlines()[1:17], strict=True)
+        ]
+    )
+    assert abs(accuracy - results["eval_accuracy"]) < 1e-9
+
+
+def test_the_export_answers_as_the_predictions_file(finished, data_dir):
+    folder, results, _ = finished
+    predictor = Predictor(str(folder / "export"))
+    assert predictor.path == results["export"]
+    sentences = [line.split("\t")[0] for line in (data_dir / "dev.tsv").read_text().splitlines()[1:]]
+    answers = predictor.predict(sentences)
+    expected = [line.split("\t") for line in (folder / "predictions.tsv").read_text().splitlines()[1:]]
+    for answer, row in zip(answers, expected, strict=True):
+        assert answer["label"] == row[1]
+        np.testing.assert_allclose(answer["probabilities"], [float(value) for value in row[2:]], atol=1e-5)
+
+
+def test_the_encoder_came_from_the_checkpoint_and_trained(finished, pretrained):
+    folder, _, _ = finished
+    before = tf.train.load_checkpoint(str(pretrained / "model.ckpt-2"))
+    after = tf.train.load_checkpoint(str(folder / "model.ckpt-16"))
+    name = "bert/encoder/layer_0/output/dense/kernel"
+    change = np.abs(before.get_tensor(name) - after.get_tensor(name)).max()
+    assert 0 < change < 0.1  # initial weights drawn anew would differ more
+    assert "output_weights" in after.get_variable_to_shape_map()
+
+
+def test_a_finished_run_skips_training(finished, caplog):
+    _, results, config = finished
+    with caplog.at_level("INFO", logger="absl"):
+        again = finetune.run(config)
+    assert "training is finished" in caplog.text
+    assert again["eval_loss"] == results["eval_loss"]
+    assert again["export"].endswith("/2")
+
+
+def test_evaluates_from_a_fine_tuned_checkpoint_alone(finished, data_dir, tmp_path):
+    folder, results, _ = finished
+    other = finetune.run(config_for(data_dir, tmp_path, init_checkpoint=str(folder), do_train=False, do_eval=True))
+    assert other["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
+
+
+def test_an_interrupted_run_ends_as_the_unbroken_one(data_dir, made, tmp_path):
+    values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), deterministic=True)
+    finetune.run(config_for(data_dir, tmp_path / "unbroken", **values))
+    finetune.run(config_for(data_dir, tmp_path / "broken", **values, save_checkpoints_steps=5, keep_checkpoint_max=9))
+    for step in (10, 15, 16):  # as if the machine had gone after step 5
+        for path in (tmp_path / "broken").glob(f"model.ckpt-{step}.*"):
+            path.unlink()
+    finetune.run(config_for(data_dir, tmp_path / "broken", **values))
+    first, second = (tf.train.load_checkpoint(str(tmp_path / name / "model.ckpt-16")) for name in ("unbroken", "broken"))
+    for name in first.get_variable_to_shape_map():
+        np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name), err_msg=name)
+
+
+def test_a_test_split_with_placeholder_labels_predicts(finished, data_dir, made, tmp_path):
+    folder, _, _ = finished
+    sentences = [line.split("\t")[0] for line in (data_dir / "dev.tsv").read_text().splitlines()[1:5]]
+    other = tmp_path / "data"
+    other.mkdir()
+    (other / "test.tsv").write_text("sentence\tlabel\n" + "".join(f"{sentence}\t-1\n" for sentence in sentences))
+    (other / "dev.tsv").write_text("sentence\tlabel\n" + "".join(f"{sentence}\t-1\n" for sentence in sentences))
+    base = dict(task_name="sst-2", do_train=False, init_checkpoint=str(folder))
+    finetune.run(config_for(other, tmp_path / "run", **base, do_predict=True))
+    assert len((tmp_path / "run" / "test_results.tsv").read_text().splitlines()) == 4
+    with pytest.raises(InputError, match=r"dev\.tsv, line 2: .*unlabelled"):
+        finetune.run(config_for(other, tmp_path / "run2", **base, do_eval=True))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (dict(task_name="nosuch"), r"task_name is 'nosuch'; give one of"),
+        (dict(init_checkpoint=None), r"no vocabulary|no checkpoint"),
+        (dict(do_train=False, do_eval=True), r"head classifier cannot be read"),
+        (dict(max_seq_length=65), r"65.*64"),
+        (dict(do_lower_case=False), r"do_lower_case.*--do_lower_case=true"),
+        (dict(train_batch_size=1000), r"64 training examples make no batch of 1000"),
+        (dict(do_train=False), r"nothing to do"),
+        (dict(data_dir="nowhere"), r"nowhere"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_trained(data_dir, pretrained, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message) as caught:
+        finetune.run(config_for(data_dir, tmp_path / "run", **(dict(init_checkpoint=str(pretrained)) | changes)))
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.rglob("*ckpt*"))
+
+
+def test_a_bad_row_is_named_by_file_and_line(data_dir, pretrained, tmp_path):
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    lines = (data_dir / "train.tsv").read_text().splitlines()
+    for number, line, message in (
+        (3, "no columns at all", r"train\.tsv, line 3: "),
+        (2, "a\tcellar\td", r"train\.tsv, line 2: label 'cellar'.*kitchen, sky"),
+    ):
+        (bad / "train.tsv").write_text("\n".join([*lines[: number - 1], line, *lines[number:]]) + "\n")
+        with pytest.raises(InputError, match=message):
+            finetune.run(config_for(bad, tmp_path / "run", init_checkpoint=str(pretrained)))
+
+
+def test_a_run_of_another_kind_in_the_folder_is_refused(data_dir, pretrained):
+    with pytest.raises(InputError, match=r"holds a run of PretrainConfig"):
+        finetune.run(config_for(data_dir, pretrained, init_checkpoint=str(pretrained)))
+    assert json.loads((pretrained / "run_config.json").read_text())["workflow"] == "PretrainConfig"
