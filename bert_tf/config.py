@@ -26,7 +26,9 @@ MODEL_SIZES = {
 }
 
 
-def flag(default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()) -> Any:
+def flag(
+    default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()
+) -> Any:
     """Declares a config field that is also a flag.
 
     Args:

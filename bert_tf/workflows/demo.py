@@ -22,13 +22,18 @@ _SENTENCES = (
     "Through the telescope the planet showed a thin ring.",
 )
 
-_TRAINING = "--max_seq_length=48 --train_batch_size=32 --save_checkpoints_steps=500 --random_seed=1"
+# What both training scripts are told.
+_TRAINING = {"max_seq_length": 48, "train_batch_size": 32, "save_checkpoints_steps": 500, "random_seed": 1}
 
 
 def run(config: DemoConfig) -> dict[str, float]:
     """Returns the figures of the closing table: accuracy with and without pre-training, and the pre-training's own scores."""
     started = time.monotonic()
     folder = Path(config.output_dir)
+    if not Path("run_classifier.py").exists():
+        raise InputError("run_classifier.py is not in this directory; run the demo from the root of the repository")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in _SENTENCES), encoding="utf-8")
     for title, command in _steps(folder):
         _show_and_run(title, command)
     figures = _figures(folder)
@@ -38,37 +43,54 @@ def run(config: DemoConfig) -> dict[str, float]:
 
 def _steps(folder: Path) -> list[tuple[str, list[str]]]:
     """Returns the commands in order, each with what it does."""
-    text, vocab, records = SAMPLE / "corpus.txt", folder / "vocab.txt", folder / "pretraining.tfrecord"
-    pretrained = folder / "pretrained"
-    classifier = f"run_classifier.py --task_name=topic --data_dir={SAMPLE} --vocab_file={vocab} --num_train_epochs=8 --learning_rate=2e-4 {_TRAINING}"
-    commands = (
-        ("Learn a WordPiece vocabulary", f"-m bert_tf.cli.build_vocab --input_file={text} --output_file={vocab} --vocab_size=2000"),
+    corpus, vocab, records, pretrained = SAMPLE / "corpus.txt", folder / "vocab.txt", folder / "pretraining.tfrecord", folder / "pretrained"
+    tuning = {"task_name": "topic", "data_dir": SAMPLE, "vocab_file": vocab, "num_train_epochs": 4, "learning_rate": 2e-4} | _TRAINING
+    return [
+        (
+            "Learn a WordPiece vocabulary",
+            _command("-m bert_tf.cli.build_vocab", {"input_file": corpus, "output_file": vocab, "vocab_size": 2000}),
+        ),
         (
             "Write masked TFRecords",
-            f"create_pretraining_data.py --input_file={text} --output_file={records} --vocab_file={vocab} "
-            "--max_seq_length=48 --max_predictions_per_seq=8 --dupe_factor=20",
+            _command(
+                "create_pretraining_data.py",
+                {"input_file": corpus, "output_file": records, "vocab_file": vocab, "max_seq_length": _TRAINING["max_seq_length"]}
+                | {"max_predictions_per_seq": 8, "dupe_factor": 20},
+            ),
         ),
         (
             "Pre-train a small BERT: masked words and next sentences",
-            f"run_pretraining.py --input_file={records} --vocab_file={vocab} --model_size=tiny --output_dir={pretrained} --do_train --do_eval "
-            f"--max_predictions_per_seq=8 --num_train_steps=2000 --num_warmup_steps=200 --learning_rate=1e-3 {_TRAINING}",
+            _command(
+                "run_pretraining.py --do_train --do_eval",
+                {"input_file": records, "vocab_file": vocab, "model_size": "tiny", "output_dir": pretrained, "max_predictions_per_seq": 8}
+                | {"num_train_steps": 2000, "num_warmup_steps": 200, "learning_rate": 5e-4}
+                | _TRAINING,
+            ),
         ),
         (
-            "Fine-tune a classifier from it, evaluate, export a SavedModel",
-            f"{classifier} --init_checkpoint={pretrained} --output_dir={folder / 'topic'} --do_train --do_eval --do_export",
+            "Fine-tune a classifier from it, evaluate it on held-out sentences, export a SavedModel",
+            _command(
+                "run_classifier.py --do_train --do_eval --do_export",
+                {"init_checkpoint": pretrained, "output_dir": folder / "topic"} | tuning,
+            ),
         ),
         (
             "For comparison: the same model from random weights",
-            f"{classifier} --bert_config_file={pretrained / 'bert_config.json'} --output_dir={folder / 'topic_from_scratch'} --do_train --do_eval",
+            _command(
+                "run_classifier.py --do_train --do_eval",
+                {"bert_config_file": pretrained / "bert_config.json", "output_dir": folder / "topic_from_scratch"} | tuning,
+            ),
         ),
         (
             "Predict raw sentences in a new process",
-            f"-m bert_tf.cli.predict --saved_model={folder / 'topic' / 'export'} --input_file={folder / 'sentences.txt'}",
+            _command("-m bert_tf.cli.predict", {"saved_model": folder / "topic" / "export", "input_file": folder / "sentences.txt"}),
         ),
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in _SENTENCES), encoding="utf-8")
-    return [(title, shlex.split(command)) for title, command in commands]
+    ]
+
+
+def _command(script: str, flags: dict[str, object]) -> list[str]:
+    """Returns what stands after `python`: the script with its switches, and --name=value for each flag."""
+    return [*script.split(), *(f"--{name}={value}" for name, value in flags.items())]
 
 
 def _show_and_run(title: str, arguments: list[str]) -> None:
