@@ -105,7 +105,10 @@ def test_what_a_killed_run_left_is_no_checkpoint_and_goes(tmp_path, small):
     for name in (f"model.ckpt-3.partial-77{DATA}", f"model.ckpt-3.partial-77{INDEX}", f"model.ckpt-4{DATA}"):
         (tmp_path / name).write_bytes(b"half")
     assert latest_checkpoint(str(tmp_path)) == f"{tmp_path}/model.ckpt-2"
-    # and while removing the oldest: the index goes first
+    # an index alone, as a copy that broke off leaves it
+    (tmp_path / f"model.ckpt-5{INDEX}").write_bytes(b"half")
+    assert latest_checkpoint(str(tmp_path)) == f"{tmp_path}/model.ckpt-2"
+    # and killed while removing the oldest: the index goes first
     os.remove(tmp_path / f"model.ckpt-1{INDEX}")
     assert checkpoint_steps(str(tmp_path)) == [2]
     (tmp_path / "model.ckpt-notes.partial-1").write_text("mine")

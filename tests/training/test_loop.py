@@ -115,6 +115,15 @@ def test_dropout_is_on_and_follows_the_seed(unbroken, pretraining_file, tmp_path
     assert_differ(unbroken.values(), other.train(10).values())
 
 
+def test_every_step_draws_masks_of_its_own(tmp_path):
+    """One example over and over, at a rate that moves nothing: the loss changes by dropout alone."""
+    path = str(tmp_path / "a.tfrecord")
+    write_records([path], [serialize(classification_features(np.random.default_rng(1)), CLASSIFICATION)])
+    run = Run(RecordFile(path), tmp_path / "run", learning_rate=1e-30, batch_size=1, kind=CLASSIFICATION)
+    losses = scalars(run.train(6, iterations_per_loop=1).folder + "/train")["loss"]
+    assert len(set(losses.values())) == 6
+
+
 def test_checkpoints_stand_at_the_steps_asked_for_and_at_the_end(pretraining_file, tmp_path):
     Run(pretraining_file, tmp_path).train(8, save_checkpoints_steps=3)
     assert checkpoint_steps(str(tmp_path)) == [3, 6, 8]
