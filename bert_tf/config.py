@@ -98,6 +98,8 @@ class BertConfig:
         _require(isinstance(values, dict), f"{source}: holds no JSON object; give the model's bert_config.json")
         _require("vocab_size" in values, f"{source}: has no vocab_size; give the model's bert_config.json")
         names = {field.name for field in dataclasses.fields(cls)}
+        if isinstance(values.get("hidden_act"), str):
+            values["hidden_act"] = values["hidden_act"].lower()  # as the original reads it
         try:
             return cls(**{name: value for name, value in values.items() if name in names})
         except InputError as error:
@@ -231,6 +233,7 @@ class TrainingConfig:
     bias_correction: bool = flag(False, help="Adam's bias correction, which the original leaves out.")
     random_seed: int = flag(12345, help="Seed of initial weights, example order and dropout.")
     deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
+    jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
     iterations_per_loop: int = flag(1000, help="Most steps inside one call of the compiled loop.", identity=False)
@@ -243,6 +246,8 @@ class TrainingConfig:
     num_tpu_cores: int = flag(8, help="Accepted from TF1 command lines; the TPU itself says how many it has.", identity=False)
 
     def __post_init__(self) -> None:
+        # TF1 scripts pass --init_checkpoint=$VARIABLE, empty where there is none
+        object.__setattr__(self, "init_checkpoint", self.init_checkpoint or None)
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")

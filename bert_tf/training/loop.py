@@ -36,16 +36,25 @@ class Limits:
 class Trainer:
     """Model, loss and optimizer, compiled into one function that runs many steps."""
 
-    def __init__(self, model: keras.Model, sums: SumsFunction, optimizer: AdamWeightDecay, seed: int):
-        """Takes the model, the function from (logits, batch) to sums, the optimizer, and the seed of all dropout masks."""
+    def __init__(self, model: keras.Model, sums: SumsFunction, optimizer: AdamWeightDecay, seed: int, jit_compile: bool = False):
+        """Creates the step counter; nothing is compiled before the first step.
+
+        Args:
+          model: The model to train.
+          sums: From (logits, batch) to the sums behind losses and metrics.
+          optimizer: What updates the model's variables.
+          seed: The seed of all dropout masks.
+          jit_compile: Whether XLA compiles the step.
+        """
         self.model = model
         self.optimizer = optimizer
         self.global_step = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
         self._sums = sums
         self._seed = seed
+        self._step = tf.function(self._train_step, jit_compile=jit_compile)
 
-    @tf.function
-    def _step(self, batch):
+    def _train_step(self, batch):
+        """Updates the model once and returns the batch's sums."""
         # The dropout seed follows from (seed, step) alone: a resumed run draws the masks that the unbroken one would have drawn.
         seed = tf.random.experimental.stateless_fold_in(tf.constant([self._seed, 0], tf.int64), self.global_step)
         with tf.GradientTape() as tape:

@@ -23,7 +23,7 @@ _SENTENCES = (
 )
 
 # What both training scripts are told.
-_TRAINING = {"max_seq_length": 48, "train_batch_size": 32, "save_checkpoints_steps": 500, "random_seed": 1}
+_TRAINING = {"max_seq_length": 40, "train_batch_size": 16, "save_checkpoints_steps": 1000, "random_seed": 1}
 
 
 def run(config: DemoConfig) -> dict[str, float]:
@@ -44,7 +44,7 @@ def run(config: DemoConfig) -> dict[str, float]:
 def _steps(folder: Path) -> list[tuple[str, list[str]]]:
     """Returns the commands in order, each with what it does."""
     corpus, vocab, records, pretrained = SAMPLE / "corpus.txt", folder / "vocab.txt", folder / "pretraining.tfrecord", folder / "pretrained"
-    tuning = {"task_name": "topic", "data_dir": SAMPLE, "vocab_file": vocab, "num_train_epochs": 4, "learning_rate": 2e-4} | _TRAINING
+    tuning = {"task_name": "topic", "data_dir": SAMPLE, "vocab_file": vocab, "num_train_epochs": 6, "learning_rate": 5e-5} | _TRAINING
     return [
         (
             "Learn a WordPiece vocabulary",
@@ -55,15 +55,15 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
             _command(
                 "create_pretraining_data.py",
                 {"input_file": corpus, "output_file": records, "vocab_file": vocab, "max_seq_length": _TRAINING["max_seq_length"]}
-                | {"max_predictions_per_seq": 8, "dupe_factor": 20},
+                | {"max_predictions_per_seq": 6, "dupe_factor": 20},
             ),
         ),
         (
             "Pre-train a small BERT: masked words and next sentences",
             _command(
                 "run_pretraining.py --do_train --do_eval",
-                {"input_file": records, "vocab_file": vocab, "model_size": "tiny", "output_dir": pretrained, "max_predictions_per_seq": 8}
-                | {"num_train_steps": 2000, "num_warmup_steps": 200, "learning_rate": 5e-4}
+                {"input_file": records, "vocab_file": vocab, "model_size": "tiny", "output_dir": pretrained, "max_predictions_per_seq": 6}
+                | {"num_train_steps": 4000, "num_warmup_steps": 400, "learning_rate": 7e-4, "jit_compile": True}
                 | _TRAINING,
             ),
         ),

@@ -57,12 +57,12 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
 
     strategy.set_up(config)
     newest = run_directory.open_run(config, model_config)
-    for name, text in _model_files(model_config, vocab, spec).items():
+    for name, text in _model_files(model_config, vocab, spec).items() if config.do_train else ():
         run_directory.write_text(config.output_dir, name, text)
     model = ClassificationModel(model_config, len(spec.labels))
     schedule = LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion))
     optimizer = AdamWeightDecay(model.trainable_variables, schedule, config.bias_correction)
-    trainer = Trainer(model, classification_sums, optimizer, config.random_seed)
+    trainer = Trainer(model, classification_sums, optimizer, config.random_seed, config.jit_compile)
     state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
     step = _start(config, model, checkpoints, newest)

@@ -45,14 +45,15 @@ def run(config: PretrainConfig) -> dict[str, Any]:
 
     strategy.set_up(config)
     newest = run_directory.open_run(config, model_config)
-    _copy_model_files(config, model_config, vocab)
+    if config.do_train:
+        _copy_model_files(config, model_config, vocab)
     model = PretrainingModel(model_config, use_nsp=config.use_nsp)
     optimizer = AdamWeightDecay(
         model.trainable_variables,
         LinearSchedule(config.learning_rate, config.num_train_steps, config.num_warmup_steps),
         config.bias_correction,
     )
-    trainer = Trainer(model, pretraining_sums, optimizer, config.random_seed)
+    trainer = Trainer(model, pretraining_sums, optimizer, config.random_seed, config.jit_compile)
     state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
     step = _start(config, model, checkpoints, newest)

@@ -22,6 +22,8 @@ _WRITTEN_FOLDERS = ("train", "eval", "export")
 def open_run(config: configs.TrainingConfig, model_config: configs.BertConfig) -> str | None:
     """Makes the output directory ready for this run and returns the newest checkpoint in it, or None.
 
+    A run that only evaluates, predicts or exports may do so with other flags than those of the training; the model must be the same.
+
     Raises:
       InputError: The directory holds another run (naming the field), or cannot be written.
     """
@@ -30,10 +32,10 @@ def open_run(config: configs.TrainingConfig, model_config: configs.BertConfig) -
         _clear(folder)
     identity = {"workflow": type(config).__name__, "config": configs.to_dict(config), "model": configs.to_dict(model_config)}
     record = os.path.join(folder, RECORD)
+    make_folder(folder)
     if tf.io.gfile.exists(record):
         _check_same(config, identity, record)
-    else:
-        make_folder(folder)
+    elif config.do_train:
         if checkpoint_steps(folder):
             logging.warning("%s holds checkpoints of an unknown run (no %s); going on from the newest one", folder, RECORD)
         with atomic_write(record) as file:
@@ -66,7 +68,7 @@ def _check_same(config: configs.TrainingConfig, identity: dict[str, Any], record
     mend = "give another --output_dir, the same flags as before, or --overwrite_output_dir to start again"
     if recorded["workflow"] != identity["workflow"]:
         raise InputError(f"{config.output_dir}: holds a run of {recorded['workflow']}, this is {identity['workflow']}; {mend}")
-    name = configs.differing_field(config, recorded_config)
+    name = configs.differing_field(config, recorded_config) if config.do_train else None
     if name is not None:
         old, new = recorded_config.get(name), identity["config"][name]
         raise InputError(f"{config.output_dir}: holds a run with {name}={old!r}, this one has {new!r}; {mend}")

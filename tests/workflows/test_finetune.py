@@ -120,6 +120,15 @@ def test_evaluates_from_a_fine_tuned_checkpoint_alone(finished, data_dir, tmp_pa
     assert other["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
 
 
+def test_predicts_beside_the_training_with_other_flags(finished, data_dir):
+    # as TF1 users do it: the checkpoint named, the training's flags left out
+    folder, results, _ = finished
+    before = (folder / "run_config.json").read_text()
+    again = config_for(data_dir, folder, init_checkpoint=str(folder / "model.ckpt-16"), do_train=False, do_eval=True, learning_rate=5e-5)
+    assert finetune.run(again)["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
+    assert (folder / "run_config.json").read_text() == before
+
+
 def test_an_interrupted_run_ends_as_the_unbroken_one(data_dir, made, tmp_path):
     values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), deterministic=True)
     finetune.run(config_for(data_dir, tmp_path / "unbroken", **values))
