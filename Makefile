@@ -4,14 +4,13 @@ BIN := .venv/bin
 
 .PHONY: demo test slow check format
 
-.venv/installed: requirements.txt pyproject.toml
+.venv/installed: requirements.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --requirement requirements.txt
-	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-dev: .venv/installed pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
