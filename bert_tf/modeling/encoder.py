@@ -122,7 +122,7 @@ class SelfAttention(keras.layers.Layer):
         # [batch, heads, seq, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, seq, seq]
         scores = ops.matmul(query * (self.head_dim**-0.5), ops.transpose(key, (0, 1, 3, 2)))
         # Keras hands the penalty over in the layer's own, perhaps half, precision
-        shares = ops.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
+        shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
         shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, seq, heads, head_dim]
         return self.output_dense(ops.reshape(mixed, ops.shape(x)))

@@ -63,7 +63,7 @@ def _steps(folder: Path) -> list[tuple[str, list[str]]]:
             _command(
                 "run_pretraining.py --do_train --do_eval",
                 {"input_file": records, "vocab_file": vocab, "model_size": "tiny", "output_dir": pretrained, "max_predictions_per_seq": 6}
-                | {"num_train_steps": 4000, "num_warmup_steps": 400, "learning_rate": 7e-4, "jit_compile": True}
+                | {"num_train_steps": 5000, "num_warmup_steps": 500, "learning_rate": 7e-4, "jit_compile": True}
                 | _TRAINING,
             ),
         ),
