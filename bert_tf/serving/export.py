@@ -35,24 +35,35 @@ def export(module: ServingModule, folder: str, assets: Mapping[str, str], probes
     try:
         tf.io.gfile.makedirs(folder)
         versions = [int(name.rstrip("/")) for name in tf.io.gfile.listdir(folder) if name.rstrip("/").isdigit()]
-        version = max(versions, default=0) + 1
-        beside, final = os.path.join(folder, f"partial-{version}"), os.path.join(folder, str(version))
-        _remove(beside)  # what a killed export left
-        try:
-            signatures = module.signatures()
-            tf.saved_model.save(module, beside, signatures=signatures)
-            for name, text in assets.items():
-                path = os.path.join(beside, "assets", name)
-                tf.io.gfile.makedirs(os.path.dirname(path))
-                with tf.io.gfile.GFile(path, "w") as file:
-                    file.write(text)
-            _compare(beside, signatures, probes)
-            tf.io.gfile.rename(beside, final)
-        finally:
-            _remove(beside)
     except tf.errors.OpError as error:
-        raise InputError(f"{folder}: cannot be written ({' '.join(error.message.split())}); check the path and its permissions") from error
+        raise _unwritable(folder, error) from error
+    version = max(versions, default=0) + 1
+    beside, final = os.path.join(folder, f"partial-{version}"), os.path.join(folder, str(version))
+    _remove(beside)  # what a killed export left
+    signatures = module.signatures()
+    try:
+        _write(module, beside, signatures, assets)
+        _compare(beside, signatures, probes)
+        tf.io.gfile.rename(beside, final)
+    finally:
+        _remove(beside)
     return final
+
+
+def _write(module: ServingModule, path: str, signatures: Mapping, assets: Mapping[str, str]) -> None:
+    try:
+        tf.saved_model.save(module, path, signatures=signatures)
+        for name, text in assets.items():
+            asset = os.path.join(path, "assets", name)
+            tf.io.gfile.makedirs(os.path.dirname(asset))
+            with tf.io.gfile.GFile(asset, "w") as file:
+                file.write(text)
+    except tf.errors.OpError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: str, error: tf.errors.OpError) -> InputError:
+    return InputError(f"{path}: cannot be written ({' '.join(error.message.split())}); check the path and its permissions")
 
 
 def _remove(folder: str) -> None:
