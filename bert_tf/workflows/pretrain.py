@@ -1,6 +1,7 @@
 """Pre-training: masked TFRecords -> checkpoints, eval_results.txt and the encoder as a SavedModel."""
 
 import dataclasses
+import math
 import os
 from typing import Any
 
@@ -79,6 +80,9 @@ def _train(config: PretrainConfig, trainer: Trainer, files: list[RecordFile], ch
         return step
     batches = _batches(ShuffledRecords(files, config.random_seed), config, config.train_batch_size)
     logging.info("training on %d examples in %d files, steps %d to %d", batches.records.num_records, len(files), step, last)
+    if step == 0 and config.init_checkpoint is None:
+        chance = math.log(trainer.model.encoder.config.vocab_size) + (math.log(2) if config.use_nsp else 0)
+        logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
     limits = Limits(step, last, config.save_checkpoints_steps, config.iterations_per_loop)
     trainer.train(batches, limits, checkpoints, os.path.join(config.output_dir, "train"))
     return last

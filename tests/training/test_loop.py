@@ -28,11 +28,11 @@ DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.1, attention_probs_d
 class Run:
     """A training run as a workflow puts it together: always the same initial weights."""
 
-    def __init__(self, file, folder, learning_rate=1e-2, batch_size=4, config=DROPOUT, kind=PRETRAINING, seed=5):
+    def __init__(self, file, folder, learning_rate=1e-2, batch_size=4, config=DROPOUT, kind=PRETRAINING, seed=5, jit_compile=False):
         keras.utils.set_random_seed(3)
         self.model = PretrainingModel(config) if kind is PRETRAINING else ClassificationModel(config, 2)
         optimizer = AdamWeightDecay(self.model.trainable_variables, LinearSchedule(learning_rate, 20, 2))
-        self.trainer = Trainer(self.model, pretraining_sums if kind is PRETRAINING else classification_sums, optimizer, seed)
+        self.trainer = Trainer(self.model, pretraining_sums if kind is PRETRAINING else classification_sums, optimizer, seed, jit_compile)
         state = training_state(optimizer.variables, optimizer.m, optimizer.v, 1, self.trainer.global_step)
         self.state = state
         self.folder = str(folder)
@@ -290,3 +290,14 @@ def test_predictions_come_in_the_records_order_without_the_filling(classificatio
     assert len(np.unique(expected[:, 0])) == 11
     found = predict(model, ordered(classification_file, CLASSIFICATION, batch_size))["classifier"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_step_compiled_by_xla_equals_the_plain_one(pretraining_file, tmp_path):
+    # XLA draws dropout masks from another generator
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    plain, compiled = (
+        Run(pretraining_file, tmp_path / name, learning_rate=1e-3, config=config, jit_compile=compile).train(5).values()
+        for name, compile in (("plain", False), ("compiled", True))
+    )
+    for name, value in plain.items():
+        np.testing.assert_allclose(compiled[name], value, atol=1e-5, rtol=0, err_msg=name)
