@@ -238,7 +238,7 @@ class TrainingConfig:
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
     iterations_per_loop: int = flag(1000, help="Most steps inside one call of the compiled loop.", identity=False)
     overwrite_output_dir: bool = flag(False, help="Throw away what an earlier run left in output_dir.", identity=False)
-    use_tpu: bool = flag(False, help="Train on a Cloud TPU.", identity=False)
+    use_tpu: bool = flag(False, help="Cloud TPUs are not supported yet: true is refused.", identity=False)
     tpu_name: str | None = flag(None, help="The TPU's name or grpc:// address.", identity=False)
     tpu_zone: str | None = flag(None, help="The TPU's zone.", identity=False)
     gcp_project: str | None = flag(None, help="The TPU's project.", identity=False)
@@ -246,8 +246,13 @@ class TrainingConfig:
     num_tpu_cores: int = flag(8, help="Accepted from TF1 command lines; the TPU itself says how many it has.", identity=False)
 
     def __post_init__(self) -> None:
+        _require(
+            not set(self.output_dir) & set("*?[]"),
+            f"output_dir is {self.output_dir!r}; give a name without * ? [ ], which TensorFlow's readers take for patterns",
+        )
         # TF1 scripts pass --init_checkpoint=$VARIABLE, empty where there is none
         object.__setattr__(self, "init_checkpoint", self.init_checkpoint or None)
+        _require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
@@ -294,7 +299,7 @@ class PretrainConfig(TrainingConfig):
 class FinetuneConfig(TrainingConfig):
     """Rows of a task in, a fine-tuned model, its scores and predictions out."""
 
-    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc or sst-2.")
+    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
     data_dir: str | None = flag(None, help="Directory of the task's official TSV files.")
     tfds_name: str | None = flag(None, help="TensorFlow Datasets name, as glue/mrpc, in place of --data_dir.")
     tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)

@@ -4,6 +4,7 @@ Which record stands at which place of the training stream is a pure function of 
 s x b up to s x b + b, so a run resumes at any step at once and needs no iterator state in its checkpoints.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,6 +18,10 @@ from bert_tf.errors import InputError
 # BLOCK_RECORDS x POOL_BLOCKS records is thus shuffled as a whole.
 BLOCK_RECORDS = 1024
 POOL_BLOCKS = 64
+
+
+# What a gather and a loss say of a number that their table does not have.
+_OUTSIDE = re.compile(r"indices\[[^\n]*? is not in \[0, \d+\)|label value of -?\d+ which is outside the valid range of \[0, \d+\)")
 
 
 class ShuffledRecords:
@@ -123,11 +128,19 @@ class Batches:
 
     def failure_behind(self, error: tf.errors.OpError) -> InputError | None:
         """Returns what TensorFlow's report of a failed step means to the user, or None where the data is not to blame."""
-        if self._failure is not None or "ParseExample" not in error.message:
+        if self._failure is not None:
             return self._failure
+        paths = ", ".join(file.path for file in self.records.files)
+        # a gather's or a loss's complaint: "indices[0,0] = 5000 is not in [0, 2000)", "... outside the valid range of [0, 2)"
+        outside = _OUTSIDE.search(error.message)
+        if outside is not None:
+            return InputError(
+                f"a record of {paths} holds a number outside the model's tables ({outside[0]}); give the data, vocabulary and config of one model"
+            )
+        if "ParseExample" not in error.message:
+            return None
         # "...::ParallelMapV2: Key: input_ids ... Values size: 2 but output shape: [8]", then a trace
         reason = " ".join(error.message.splitlines()[0].split("ParallelMapV2: ")[-1].split())[:200]
-        paths = ", ".join(file.path for file in self.records.files)
         return InputError(f"a record of {paths} does not fit the others ({reason}); make it again")
 
     def _read(self, step):

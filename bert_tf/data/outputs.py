@@ -23,6 +23,8 @@ def output_files(names: str, flag_name: str, inputs: Sequence[str] = ()) -> list
             raise InputError(f"--{flag_name}: names {path} twice; give each file once")
         if tf.io.gfile.isdir(path):
             raise InputError(f"--{flag_name}: {path} is a directory; name a file in it")
+        if "://" not in path and os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"--{flag_name}: {path} is not a regular file; name another place")
         if os.path.realpath(path) in read:
             raise InputError(f"--{flag_name}: {path} is an input file as well; name another file")
         _check_writable(path, flag_name)

@@ -51,6 +51,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
 
     It is written beside and renamed at the end; when anything fails, nothing is left behind.
     """
+    if "://" not in path:
+        path = os.path.realpath(path)  # a link stays a link
     folder = os.path.dirname(path)
     beside = f"{path}.partial-{os.getpid()}"
     try:

@@ -16,7 +16,7 @@ class Predictor:
         self.path = _version_directory(path)
         try:
             self._model = tf.saved_model.load(self.path)
-        except (OSError, tf.errors.OpError) as error:
+        except Exception as error:  # the loader tells damage in many types: OpError, OSError, IndexError, ...
             raise InputError(f"{self.path}: cannot be loaded as a SavedModel ({' '.join(str(error).split())}); export it again") from error
         if "serving_default" not in self._model.signatures:
             raise InputError(f"{self.path}: has no signature serving_default; export it again")

@@ -54,9 +54,7 @@ class ServingModule(tf.Module):
             ids = tf.concat([left, right], axis=1)
             segments = tf.concat([tf.zeros_like(left), tf.ones_like(right)], axis=1)
         inputs = {"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": segments}
-        return {
-            name: value.to_tensor(self._vocab.pad_id if name == "input_ids" else 0) for name, value in inputs.items()
-        }  # [batch, (pieces)] -> [batch, seq]
+        return {name: _pad(value, self._vocab.pad_id if name == "input_ids" else 0) for name, value in inputs.items()}
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Returns the signatures by name: `ids` and `examples`, and with a vocabulary `serving_default` on raw text."""
@@ -104,6 +102,12 @@ class EncoderModule(ServingModule):
         """Returns sequence_output and pooled_output for the encoder's inputs int32[batch, seq]."""
         encoded = self.model(inputs, training=False)
         return {name: tf.cast(encoded[name], tf.float32) for name in ("sequence_output", "pooled_output")}
+
+
+def _pad(rows: tf.RaggedTensor, value: int) -> tf.Tensor:
+    """Returns the rows as a dense tensor; of an empty batch, one column wide, as the pooler looks at the first."""
+    dense = rows.to_tensor(value)  # [batch, (pieces)] -> [batch, seq]
+    return tf.pad(dense, [[0, 0], [0, tf.maximum(1 - tf.shape(dense)[1], 0)]], constant_values=value)
 
 
 def _keep(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:

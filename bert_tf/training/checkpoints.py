@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from bert_tf.data.records import atomic_write
 from bert_tf.errors import InputError
@@ -115,8 +116,21 @@ def checkpoint_steps(folder: str) -> list[int]:
 
 
 def latest_checkpoint(folder: str) -> str | None:
-    """Returns the prefix of the folder's newest whole checkpoint, or None."""
+    """Returns the prefix of the folder's newest whole checkpoint, or None.
+
+    Raises:
+      InputError: The folder's `checkpoint` file names one that has lost a file, and there is no older one to go on from.
+    """
     steps = checkpoint_steps(folder)
+    state = os.path.join(folder, "checkpoint")
+    if tf.io.gfile.exists(state):
+        with tf.io.gfile.GFile(state) as file:
+            named = re.search(r'^model_checkpoint_path: "(?:.*/)?model\.ckpt-(\d+)"', file.read(), re.MULTILINE)
+        if named is not None and int(named[1]) not in steps:
+            lost = f"{state}: names model.ckpt-{named[1]}, whose .index or .data file is missing"
+            if not steps:
+                raise InputError(f"{lost}; put it back, or remove {state} to start again")
+            logging.warning("%s; the newest whole one is model.ckpt-%d", lost, steps[-1])
     return os.path.join(folder, f"model.ckpt-{steps[-1]}") if steps else None
 
 

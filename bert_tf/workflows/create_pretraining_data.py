@@ -39,7 +39,7 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
     """
     begin = time.monotonic()
     inputs = expand_patterns(config.input_file, "input_file")
-    outputs = output_files(config.output_file, "output_file", inputs)
+    outputs = output_files(config.output_file, "output_file", [*inputs, config.vocab_file])
     vocab = read_vocab(config.vocab_file)
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)

@@ -56,9 +56,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
     strategy.set_up(config)
-    newest = run_directory.open_run(config, model_config)
-    for name, text in _model_files(model_config, vocab, spec).items() if config.do_train else ():
-        run_directory.write_text(config.output_dir, name, text)
+    newest = run_directory.find_checkpoint(config, model_config)
     model = ClassificationModel(model_config, len(spec.labels))
     schedule = LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion))
     optimizer = AdamWeightDecay(model.trainable_variables, schedule, config.bias_correction)
@@ -66,6 +64,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
     step = _start(config, model, checkpoints, newest)
+    if config.do_train:
+        run_directory.begin(config, model_config, _model_files(model_config, vocab, spec))
 
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     results: dict[str, Any] = {}

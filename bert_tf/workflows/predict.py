@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from bert_tf.config import PredictConfig
+from bert_tf.data.outputs import output_files
 from bert_tf.data.records import atomic_write
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
@@ -15,6 +16,8 @@ _BATCH_SIZE = 32
 
 def run(config: PredictConfig) -> list[dict[str, Any]]:
     """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines."""
+    if config.output_file is not None:
+        output_files(config.output_file, "output_file", [config.input_file] if config.input_file is not None else [])
     rows = _rows(config)
     predictor = Predictor(config.saved_model)
     results: list[dict[str, Any]] = []

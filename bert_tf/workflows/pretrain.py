@@ -45,9 +45,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     eval_files = _eval_files(config, train_files, model_config, vocab)
 
     strategy.set_up(config)
-    newest = run_directory.open_run(config, model_config)
-    if config.do_train:
-        _copy_model_files(config, model_config, vocab)
+    newest = run_directory.find_checkpoint(config, model_config)
     model = PretrainingModel(model_config, use_nsp=config.use_nsp)
     optimizer = AdamWeightDecay(
         model.trainable_variables,
@@ -58,6 +56,8 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
     step = _start(config, model, checkpoints, newest)
+    if config.do_train:
+        run_directory.begin(config, model_config, _model_files(model_config, vocab))
 
     results: dict[str, Any] = {}
     if config.do_train:
@@ -100,7 +100,11 @@ def _start(config: PretrainConfig, model: PretrainingModel, checkpoints: Checkpo
         logging.info("going on from %s at step %d of its schedule", prefix, step)
         return step
     if config.init_checkpoint is not None:
-        logging.info("%s", load_weights(model, config.init_checkpoint, allow_partial=config.allow_partial))
+        # an evaluation without training needs the heads as well
+        need_heads = config.do_eval and not config.do_train
+        logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
+    elif not config.do_train:
+        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
     return 0
 
 
@@ -196,7 +200,7 @@ def _eval_files(
     return train_files
 
 
-def _copy_model_files(config: PretrainConfig, model_config: BertConfig, vocab: Vocabulary | None) -> None:
-    run_directory.write_text(config.output_dir, "bert_config.json", model_config.to_json())
-    if vocab is not None:
-        run_directory.write_text(config.output_dir, "vocab.txt", vocab.to_text())
+def _model_files(model_config: BertConfig, vocab: Vocabulary | None) -> dict[str, str]:
+    """Returns by name the files without which the weights mean nothing."""
+    files = {"bert_config.json": model_config.to_json()}
+    return files if vocab is None else files | {"vocab.txt": vocab.to_text()}

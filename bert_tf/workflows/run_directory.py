@@ -1,7 +1,9 @@
 """A run's output directory: what run it belongs to, and when it may be gone on with."""
 
+import fnmatch
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -10,7 +12,7 @@ from absl import logging
 from bert_tf import config as configs
 from bert_tf.data.records import atomic_write, make_folder
 from bert_tf.errors import InputError
-from bert_tf.training.checkpoints import checkpoint_steps, latest_checkpoint
+from bert_tf.training.checkpoints import latest_checkpoint
 
 RECORD = "run_config.json"
 # What a run writes, and so what --overwrite_output_dir throws away; anything else in the directory is left alone.
@@ -19,28 +21,43 @@ _WRITTEN_PATTERNS = ("model.ckpt-*", "*.tf_record", "events.out.tfevents.*")
 _WRITTEN_FOLDERS = ("train", "eval", "export")
 
 
-def open_run(config: configs.TrainingConfig, model_config: configs.BertConfig) -> str | None:
-    """Makes the output directory ready for this run and returns the newest checkpoint in it, or None.
+def find_checkpoint(config: configs.TrainingConfig, model_config: configs.BertConfig) -> str | None:
+    """Returns the newest checkpoint of this run in its output directory, or None; writes nothing.
 
     A run that only evaluates, predicts or exports may do so with other flags than those of the training; the model must be the same.
 
     Raises:
-      InputError: The directory holds another run (naming the field), or cannot be written.
+      InputError: The directory holds another run (naming the field), or --overwrite_output_dir would throw away what is needed.
     """
     folder = config.output_dir
     if config.overwrite_output_dir:
-        _clear(folder)
-    identity = {"workflow": type(config).__name__, "config": configs.to_dict(config), "model": configs.to_dict(model_config)}
-    record = os.path.join(folder, RECORD)
-    make_folder(folder)
-    if tf.io.gfile.exists(record):
-        _check_same(config, identity, record)
-    elif config.do_train:
-        if checkpoint_steps(folder):
-            logging.warning("%s holds checkpoints of an unknown run (no %s); going on from the newest one", folder, RECORD)
-        with atomic_write(record) as file:
-            file.write(json.dumps(identity, indent=2, sort_keys=True) + "\n")
-    return latest_checkpoint(folder)
+        _check_overwrite(config)
+        return None
+    newest, record = latest_checkpoint(folder), os.path.join(folder, RECORD)
+    if newest is not None and tf.io.gfile.exists(record):
+        _check_same(config, _identity(config, model_config), record)
+    elif newest is not None and config.do_train:
+        logging.warning("%s holds checkpoints of an unknown run (no %s); going on from the newest one", folder, RECORD)
+    return newest
+
+
+def begin(config: configs.TrainingConfig, model_config: configs.BertConfig, files: Mapping[str, str]) -> None:
+    """Makes the output directory this training run's own: to be called when all that the run needs has been read and checked.
+
+    Args:
+      config: The run.
+      model_config: Its model.
+      files: Texts that belong beside the checkpoints, by file name.
+
+    Raises:
+      InputError: The directory cannot be written.
+    """
+    make_folder(config.output_dir)
+    if config.overwrite_output_dir:
+        _clear(config.output_dir)
+    identity = json.dumps(_identity(config, model_config), indent=2, sort_keys=True) + "\n"
+    for name, text in (dict(files) | {RECORD: identity}).items():
+        write_text(config.output_dir, name, text)
 
 
 def write_text(folder: str, name: str, text: str) -> str:
@@ -58,16 +75,32 @@ def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
     logging.info("%s:\n%s", path, "\n".join(f"  {line}" for line in lines))
 
 
+def _identity(config: configs.TrainingConfig, model_config: configs.BertConfig) -> dict[str, Any]:
+    return {"workflow": type(config).__name__, "config": configs.to_dict(config), "model": configs.to_dict(model_config)}
+
+
+def _check_overwrite(config: configs.TrainingConfig) -> None:
+    if not config.do_train:
+        raise InputError("--overwrite_output_dir throws the earlier run away, so it needs --do_train; leave it out")
+    folder = os.path.realpath(config.output_dir)
+    for name in ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file"):
+        path = getattr(config, name, None)
+        if path is not None and os.path.commonpath([folder, os.path.realpath(path)]) == folder:
+            raise InputError(
+                f"--overwrite_output_dir would throw away --{name}={path}, which lies in {config.output_dir}; give another --output_dir"
+            )
+
+
 def _check_same(config: configs.TrainingConfig, identity: dict[str, Any], record: str) -> None:
     with tf.io.gfile.GFile(record) as file:
         try:
             recorded = json.loads(file.read())
-            recorded_config, recorded_model = recorded["config"], recorded["model"]
+            recorded_config, recorded_model, recorded_workflow = dict(recorded["config"]), dict(recorded["model"]), recorded["workflow"]
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
     mend = "give another --output_dir, the same flags as before, or --overwrite_output_dir to start again"
-    if recorded["workflow"] != identity["workflow"]:
-        raise InputError(f"{config.output_dir}: holds a run of {recorded['workflow']}, this is {identity['workflow']}; {mend}")
+    if recorded_workflow != identity["workflow"]:
+        raise InputError(f"{config.output_dir}: holds a run of {recorded_workflow}, this is {identity['workflow']}; {mend}")
     name = configs.differing_field(config, recorded_config) if config.do_train else None
     if name is not None:
         old, new = recorded_config.get(name), identity["config"][name]
@@ -82,9 +115,10 @@ def _clear(folder: str) -> None:
         path = os.path.join(folder, name)
         if tf.io.gfile.exists(path):
             tf.io.gfile.remove(path)
-    for pattern in _WRITTEN_PATTERNS:
-        for path in tf.io.gfile.glob(os.path.join(folder, pattern)):
-            tf.io.gfile.remove(path)
+    # names are matched, not globbed: the folder's own name may hold a * or a [
+    for name in tf.io.gfile.listdir(folder):
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in _WRITTEN_PATTERNS):
+            tf.io.gfile.remove(os.path.join(folder, name))
     for name in _WRITTEN_FOLDERS:
         path = os.path.join(folder, name)
         if tf.io.gfile.isdir(path):

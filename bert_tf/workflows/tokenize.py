@@ -34,7 +34,7 @@ def run(config: TokenizeConfig) -> dict[str, Any]:
     vocab = read_vocab(config.vocab_file)
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    outputs = output_files(config.output_file, "output_file", [config.input_file])
+    outputs = output_files(config.output_file, "output_file", [config.input_file, config.vocab_file])
     if len(outputs) > 1:
         raise InputError(f"--output_file: names {len(outputs)} files; give one")
     tokenize = _by_graph if config.implementation == "graph" else _by_python
