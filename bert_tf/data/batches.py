@@ -135,7 +135,8 @@ class Batches:
         outside = _OUTSIDE.search(error.message)
         if outside is not None:
             return InputError(
-                f"a record of {paths} holds a number outside the model's tables ({outside[0]}); give the data, vocabulary and config of one model"
+                f"a record of {paths} holds a number outside the model's tables ({outside[0]}); give the data, vocabulary and config "
+                "of one model"
             )
         if "ParseExample" not in error.message:
             return None

@@ -78,3 +78,10 @@ def test_a_batch_without_any_second_text(modules):
         ([VOCAB.cls_id, VOCAB.id_of("a"), VOCAB.sep_id], [0, 0, 0]),
         ([VOCAB.cls_id, VOCAB.sep_id], [0, 0]),
     ]
+
+
+def test_an_empty_batch_has_empty_answers(classifier):
+    packed = classifier.module.pack(tf.constant([], tf.string), None)
+    answers = classifier.module.outputs(packed)
+    assert packed["input_ids"].shape == (0, 1)
+    assert answers["label"].shape == (0,) and answers["probabilities"].shape[0] == 0

@@ -170,3 +170,54 @@ def test_trains_on_the_originals_records(tmp_path):
     )
     assert results["global_step"] == 8
     assert results["masked_lm_loss"] < np.log(30522)
+
+
+def test_a_mended_command_runs_in_the_folder_of_the_failed_one(made, tmp_path):
+    with pytest.raises(InputError, match="nowhere"):
+        pretrain.run(config_for(made, tmp_path / "run", init_checkpoint="nowhere/bert_model.ckpt"))
+    assert not (tmp_path / "run").exists()
+    pretrain.run(config_for(made, tmp_path / "run", num_train_steps=3))
+
+
+def test_overwriting_touches_this_folder_only_and_nothing_that_is_needed(made, tmp_path):
+    pretrain.run(config_for(made, tmp_path / "exp1", num_train_steps=3))
+    with pytest.raises(InputError, match=r"needs --do_train"):
+        pretrain.run(config_for(made, tmp_path / "exp1", do_train=False, do_eval=True, overwrite_output_dir=True))
+    with pytest.raises(InputError, match=r"--init_checkpoint=.*lies in"):
+        pretrain.run(config_for(made, tmp_path / "exp1", overwrite_output_dir=True, init_checkpoint=str(tmp_path / "exp1")))
+    with pytest.raises(InputError, match=r"nowhere"):
+        pretrain.run(config_for(made, tmp_path / "exp1", overwrite_output_dir=True, init_checkpoint="nowhere"))
+    with pytest.raises(InputError, match=r"without \* \? \[ \]"):
+        config_for(made, tmp_path / "exp*")
+    assert (tmp_path / "exp1" / "model.ckpt-3.index").exists()
+
+
+def test_random_weights_are_never_evaluated_or_exported(made, tmp_path):
+    for asked in (dict(do_eval=True), dict(do_export=True)):
+        with pytest.raises(InputError, match=r"holds no checkpoint"):
+            pretrain.run(config_for(made, tmp_path / "run", do_train=False, **asked))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_checkpoint_that_lost_a_file_is_told(made, tmp_path, caplog):
+    pretrain.run(config_for(made, tmp_path / "run", num_train_steps=4))
+    (tmp_path / "run" / "model.ckpt-4.data-00000-of-00001").unlink()
+    with caplog.at_level("WARNING", logger="absl"):
+        assert pretrain.run(config_for(made, tmp_path / "run", num_train_steps=4))["global_step"] == 4
+    assert "names model.ckpt-4, whose .index or .data file is missing; the newest whole one is model.ckpt-2" in caplog.text
+    for path in (tmp_path / "run").glob("model.ckpt-*.index"):
+        path.unlink()
+    with pytest.raises(InputError, match=r"put it back"):
+        pretrain.run(config_for(made, tmp_path / "run", num_train_steps=4))
+
+
+def test_ids_outside_the_table_are_told(made, tmp_path):
+    small = (made / "bert_config.json").read_text().replace('"vocab_size": 600', '"vocab_size": 100')
+    (tmp_path / "bert_config.json").write_text(small)
+    (tmp_path / "data.tfrecord").write_bytes((made / "data.tfrecord").read_bytes())  # without its manifest
+    changes = dict(bert_config_file=str(tmp_path / "bert_config.json"), input_file=str(tmp_path / "data.tfrecord"), vocab_file=None)
+    with pytest.raises(
+        InputError, match=r"data\.tfrecord holds a number outside the model's tables \(indices.* is not in \[0, 100\)\)"
+    ) as caught:
+        pretrain.run(config_for(made, tmp_path / "run", **changes))
+    assert "\n" not in str(caught.value)
