@@ -160,12 +160,14 @@ def test_impossible_values_are_refused(config_class, changes, message):
 
 
 def test_values_at_the_edge_are_taken():
-    CreatePretrainingDataConfig(**CREATE, max_seq_length=5, masked_lm_prob=1.0, short_seq_prob=0.0, mask_mix="1,0,0")
-    PretrainConfig(**PRETRAIN, do_train=True, num_train_steps=1, num_warmup_steps=0, stop_at_step=1, random_seed=2**32 - 1)
+    data = CreatePretrainingDataConfig(**CREATE, max_seq_length=5, masked_lm_prob=1.0, short_seq_prob=0.0, mask_mix="1,0,0")
+    assert data.mask_shares() == (1.0, 0.0, 0.0)
+    one_step = PretrainConfig(**PRETRAIN, do_train=True, num_train_steps=1, num_warmup_steps=0, stop_at_step=1, random_seed=2**32 - 1)
+    assert (one_step.stop_at_step, one_step.random_seed) == (1, 2**32 - 1)
     # the defaults' 10,000 warmup steps do not stand in the way of an evaluation
-    PretrainConfig(**PRETRAIN, do_eval=True, num_train_steps=20)
-    FinetuneConfig(task_name="mrpc", output_dir="b", do_export=True)
-    PredictConfig(saved_model="a", text="")
+    assert PretrainConfig(**PRETRAIN, do_eval=True, num_train_steps=20).num_warmup_steps == 10000
+    assert FinetuneConfig(task_name="mrpc", output_dir="b", do_export=True).data_dir is None
+    assert PredictConfig(saved_model="a", text="").text == ""
 
 
 def test_mask_shares():
