@@ -307,6 +307,11 @@ class FinetuneConfig(TrainingConfig):
     predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
     num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
     warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
+    bucket_lengths: str = flag(
+        "auto",
+        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
+        "data; off: max_seq_length alone.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,6 +320,7 @@ class FinetuneConfig(TrainingConfig):
         _require(
             0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
         )
+        self.fixed_buckets()
         both = self.data_dir is not None and self.tfds_name is not None
         _require(not both, "data_dir and tfds_name are both given; choose one source")
         asked = self.do_train or self.do_eval or self.do_predict
@@ -322,6 +328,24 @@ class FinetuneConfig(TrainingConfig):
             not asked or self.data_dir is not None or self.tfds_name is not None,
             "no data: give --data_dir with the task's TSV files, or --tfds_name",
         )
+
+    def fixed_buckets(self) -> tuple[int, ...] | None:
+        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
+        if self.bucket_lengths == "auto":
+            return None
+        if self.bucket_lengths == "off":
+            return (self.max_seq_length,)
+        try:
+            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
+        except ValueError:
+            lengths = [0]
+        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
+        _require(
+            good,
+            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
+            "as 32,64,128",
+        )
+        return tuple(lengths)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.data.buckets import BucketPlan
 from bert_tf.data.records import RecordFile, parse_spec
 from bert_tf.data.schema import IS_REAL, RecordKind
 from bert_tf.errors import InputError
@@ -102,21 +103,35 @@ class OrderedRecords:
             place += last - first
         return records
 
+    def pick(self, numbers: np.ndarray) -> list[bytes]:
+        """Returns the records of these numbers, counted through all files, in the order asked for."""
+        ascending = np.argsort(numbers)
+        owners = np.searchsorted(self._ends, numbers[ascending], side="right")
+        records: list[bytes] = []
+        for owner in np.unique(owners):
+            first = int(self._ends[owner - 1]) if owner else 0
+            records.extend(self.files[owner].read(numbers[ascending[owners == owner]] - first))
+        places = np.argsort(ascending)
+        return [records[place] for place in places]
+
 
 class Batches:
     """Batches of one kind of record, all of one static shape."""
 
     def __init__(self, records: ShuffledRecords | OrderedRecords, kind: RecordKind, axes: Mapping[str, int], batch_size: int):
         """Takes where records come from, what they hold, the length of each axis and the number of examples a batch."""
-        self.records = records
-        self.kind = kind
+        self.files = records.files
+        self.num_records = records.num_records
         self.batch_size = batch_size
+        self._records = records
+        self._kind = kind
+        self._axes = dict(axes)
         self._failure: InputError | None = None  # what stopped the reading thread
         self._spec = parse_spec(kind, axes)
 
     def __len__(self):
         """Returns how many batches one pass takes, the last one filled up where need be."""
-        return -(-self.records.num_records // self.batch_size)
+        return -(-self.num_records // self.batch_size)
 
     def dataset(self, first_step: int = 0, num_steps: int | None = None) -> tf.data.Dataset:
         """Returns batches from step `first_step` on: dicts of int32 or float32 [batch, ...], by the names of the record kind.
@@ -126,11 +141,16 @@ class Batches:
         steps = tf.data.Dataset.counter(first_step) if num_steps is None else tf.data.Dataset.range(first_step, first_step + num_steps)
         return steps.map(self._read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
 
+    def numbers(self, step: int) -> np.ndarray:
+        """Returns which records, counted through all files, the step's real examples are in one ordered pass: int64[examples]."""
+        first = step * self.batch_size
+        return np.arange(first, min(first + self.batch_size, self.num_records))
+
     def failure_behind(self, error: tf.errors.OpError) -> InputError | None:
         """Returns what TensorFlow's report of a failed step means to the user, or None where the data is not to blame."""
         if self._failure is not None:
             return self._failure
-        paths = ", ".join(file.path for file in self.records.files)
+        paths = ", ".join(file.path for file in self.files)
         # a gather's or a loss's complaint: "indices[0,0] = 5000 is not in [0, 2000)", "... outside the valid range of [0, 2)"
         outside = _OUTSIDE.search(error.message)
         if outside is not None:
@@ -144,24 +164,56 @@ class Batches:
         reason = " ".join(error.message.splitlines()[0].split("ParallelMapV2: ")[-1].split())[:200]
         return InputError(f"a record of {paths} does not fit the others ({reason}); make it again")
 
+    def _take(self, step: int) -> tuple[list[bytes], int]:
+        """Returns the step's records and the length to which they are padded (0 where the kind has no such axis)."""
+        return self._records.take(step * self.batch_size, self.batch_size), self._axes.get("seq", 0)
+
     def _read(self, step):
-        serialized, real = tf.numpy_function(self._fetch, [step], [tf.string, tf.int64])
+        serialized, real, length = tf.numpy_function(self._fetch, [step], [tf.string, tf.int64, tf.int64])
         serialized.set_shape([self.batch_size])
         real.set_shape([self.batch_size])
-        return serialized, real
+        length.set_shape([])
+        return serialized, real, length
 
     def _fetch(self, step):
         try:
-            records = self.records.take(int(step) * self.batch_size, self.batch_size)
+            records, length = self._take(int(step))
         except InputError as error:
             self._failure = error
             raise
         missing = self.batch_size - len(records)
         real = np.asarray([1] * len(records) + [0] * missing, np.int64)
-        return np.asarray(records + records[-1:] * missing, object), real
+        return np.asarray(records + records[-1:] * missing, object), real, np.int64(length)
 
-    def _parse(self, serialized, real):
+    def _parse(self, serialized, real, length):
         batch = tf.io.parse_example(serialized, self._spec)
         batch[IS_REAL.name] *= real
+        batch = self._cut(batch, length)
         # int64 is what the files hold; int32 is what accelerators take
         return {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value for name, value in batch.items()}
+
+    def _cut(self, batch, length):
+        """Returns the batch without the padding beyond `length`: here as it is, for one static shape."""
+        del length
+        return batch
+
+
+class BucketedBatches(Batches):
+    """Batches of records of about one length: [batch, seq] has another seq from batch to batch, out of the plan's few lengths."""
+
+    def __init__(self, files: Sequence[RecordFile], kind: RecordKind, axes: Mapping[str, int], batch_size: int, plan: BucketPlan):
+        """Takes the files, what they hold, the lengths they were written at, and the plan made from their records' lengths."""
+        super().__init__(OrderedRecords(files), kind, axes, batch_size)
+        self._plan = plan
+
+    def numbers(self, step: int) -> np.ndarray:
+        """Returns which records, counted through all files, the step's real examples are: int64[examples]."""
+        return self._plan.batch(step)[0]
+
+    def _take(self, step: int) -> tuple[list[bytes], int]:
+        numbers, length = self._plan.batch(step)
+        return self._records.pick(numbers), length
+
+    def _cut(self, batch, length):
+        along_seq = {feature.name for feature in self._kind.features if feature.shape[:1] == ("seq",)}
+        return {name: value[:, :length] if name in along_seq else value for name, value in batch.items()}

@@ -148,13 +148,17 @@ def predict(model: keras.Model, batches: Batches) -> dict[str, np.ndarray]:
         return model(batch, training=False)
 
     parts: dict[str, list[np.ndarray]] = {}
+    numbers = []
     with Progress(len(batches), "steps", "predicting") as progress, _named_failure(batches):
-        for batch in batches.dataset(num_steps=len(batches)):
+        for number, batch in enumerate(batches.dataset(num_steps=len(batches))):
             real = batch["is_real_example"].numpy().astype(bool)
+            held = batches.numbers(number)
+            numbers.append(held[real[: len(held)]])
             for name, logits in step(batch).items():
                 parts.setdefault(name, []).append(logits.numpy()[real])
             progress.advance(1)
-    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    order = np.argsort(np.concatenate(numbers))
+    return {name: np.concatenate(arrays)[order] for name, arrays in parts.items()}
 
 
 class _named_failure:

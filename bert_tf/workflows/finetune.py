@@ -11,7 +11,8 @@ from absl import logging
 from bert_tf.config import BertConfig, FinetuneConfig
 from bert_tf.convert.load import load_weights
 from bert_tf.convert.names import training_state
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches, BucketedBatches
+from bert_tf.data.buckets import BucketPlan, choose_lengths
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.rows import read_rows, read_tfds_rows
 from bert_tf.data.schema import CLASSIFICATION
@@ -72,7 +73,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     if config.do_train and step >= num_steps:
         logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, step, num_steps)
     elif config.do_train:
-        batches = _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size)
+        batches = _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps)
         limits = Limits(step, num_steps, config.save_checkpoints_steps, config.iterations_per_loop)
         trainer.train(batches, limits, checkpoints, os.path.join(config.output_dir, "train"))
         step = num_steps
@@ -146,15 +147,29 @@ def _start(config: FinetuneConfig, model: ClassificationModel, checkpoints: Chec
     return 0
 
 
-def _batches(config: FinetuneConfig, split: str, rows: Sequence[Row], featurizer: Featurizer, batch_size: int) -> Batches:
-    """Writes the split's features beside the run, as the original does, and returns batches of them."""
+def _batches(
+    config: FinetuneConfig, split: str, rows: Sequence[Row], featurizer: Featurizer, batch_size: int, num_steps: int | None = None
+) -> Batches:
+    """Writes the split's features beside the run, as the original does, and returns batches of them, by length.
+
+    With `num_steps` they are shuffled, epoch after epoch; without it they are gone through once.
+    """
     path = os.path.join(config.output_dir, _RECORDS[split])
     cut_before = featurizer.num_cut
-    write_records([path], (serialize(featurizer(row), CLASSIFICATION) for row in rows))
+    lengths: list[int] = []
+
+    def records():
+        for row in rows:
+            features = featurizer(row)
+            lengths.append(sum(features["input_mask"]))
+            yield serialize(features, CLASSIFICATION)
+
+    write_records([path], records())
     logging.info("%s: %d examples, %d of them cut to %d pieces", split, len(rows), featurizer.num_cut - cut_before, config.max_seq_length)
-    file = RecordFile(path)
-    records = ShuffledRecords([file], config.random_seed) if split == TRAIN else OrderedRecords([file])
-    return Batches(records, CLASSIFICATION, {"seq": config.max_seq_length}, batch_size)
+    buckets = config.fixed_buckets() or choose_lengths(np.asarray(lengths), config.max_seq_length)
+    logging.info("%s: %.1f pieces an example, in batches of length %s", split, np.mean(lengths), ", ".join(map(str, buckets)))
+    plan = BucketPlan(np.asarray(lengths), buckets, batch_size, num_steps, config.random_seed if num_steps else None)
+    return BucketedBatches([RecordFile(path)], CLASSIFICATION, {"seq": config.max_seq_length}, batch_size, plan)
 
 
 def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str, float]:

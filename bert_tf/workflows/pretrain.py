@@ -79,7 +79,7 @@ def _train(config: PretrainConfig, trainer: Trainer, files: list[RecordFile], ch
         logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, step, last)
         return step
     batches = _batches(ShuffledRecords(files, config.random_seed), config, config.train_batch_size)
-    logging.info("training on %d examples in %d files, steps %d to %d", batches.records.num_records, len(files), step, last)
+    logging.info("training on %d examples in %d files, steps %d to %d", batches.num_records, len(files), step, last)
     if step == 0 and config.init_checkpoint is None:
         chance = math.log(trainer.model.encoder.config.vocab_size) + (math.log(2) if config.use_nsp else 0)
         logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.data import batches as module
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches, BucketedBatches, OrderedRecords, ShuffledRecords
+from bert_tf.data.buckets import BucketPlan
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.errors import InputError
@@ -198,10 +199,39 @@ def test_a_million_steps_away_is_at_once(examples):
     start = time.process_time()  # so that a busy machine does not count
     batch = next(iter(batches.dataset(1_000_000)))
     assert time.process_time() - start < 1
-    expected = batches.records.take(4_000_000, 4)
+    expected = ShuffledRecords(examples, 5).take(4_000_000, 4)
     assert batch["input_ids"].numpy().tolist() == [
         list(tf.train.Example.FromString(e).features.feature["input_ids"].int64_list.value) for e in expected
     ]
+
+
+def test_records_picked_by_number_come_in_the_order_asked_for(files):
+    asked = np.random.default_rng(1).permutation(TOTAL)[:30]
+    assert numbers(OrderedRecords(files).pick(asked)) == asked.tolist()
+
+
+def test_bucketed_batches_are_cut_to_their_length(tmp_path):
+    """Records of 1 to 6 pieces, written at 6: each batch holds the records of the plan, without the padding beyond its length."""
+    lengths = np.array([1, 6, 2, 4, 1, 3, 5, 2, 2])
+
+    def features(number):
+        mask = [1] * lengths[number] + [0] * (6 - lengths[number])
+        return {"input_ids": [number + 5] * 6, "input_mask": mask, "segment_ids": [0] * 6, "label_ids": number, "is_real_example": 1}
+
+    paths = [str(tmp_path / name) for name in "ab"]
+    write_records(paths[:1], [serialize(features(number), CLASSIFICATION) for number in range(4)])
+    write_records(paths[1:], [serialize(features(number), CLASSIFICATION) for number in range(4, 9)])
+    plan = BucketPlan(lengths, (2, 4, 6), 2)
+    batches = BucketedBatches([RecordFile(path) for path in paths], CLASSIFICATION, {"seq": 6}, 2, plan)
+    parts = list(batches.dataset(num_steps=len(batches)))
+    assert len(parts) == 5
+    for step, part in enumerate(parts):
+        records, length = plan.batch(step)
+        assert part["input_ids"].shape == part["input_mask"].shape == (2, length)
+        real = part["is_real_example"].numpy().astype(bool)
+        assert part["label_ids"].numpy()[real].tolist() == records.tolist() == batches.numbers(step).tolist()
+        assert part["input_mask"].numpy()[real].sum(axis=1).tolist() == lengths[records].tolist()
+    assert batches.dataset().element_spec["input_ids"].shape.as_list() == [2, None]
 
 
 def test_a_file_that_vanishes_is_told_by_the_batches(tmp_path):

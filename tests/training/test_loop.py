@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.convert.names import training_state
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches, BucketedBatches, OrderedRecords, ShuffledRecords
+from bert_tf.data.buckets import BucketPlan
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.errors import InputError
@@ -20,7 +21,7 @@ from bert_tf.training import loop
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps, latest_checkpoint
 from bert_tf.training.loop import Limits, Trainer, evaluate, predict
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
-from tests.training.conftest import AXES, CONFIG, classification_features
+from tests.training.conftest import AXES, CONFIG, SEQ, classification_features
 
 DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
 
@@ -184,6 +185,67 @@ def test_a_learning_rate_far_too_high(pretraining_file, tmp_path):
     with pytest.raises(InputError, match=r"(loss|gradient_norm) is (nan|inf) within steps \d+ to \d+"):
         Run(pretraining_file, tmp_path, learning_rate=1e30).train(20)
     assert checkpoint_steps(str(tmp_path)) == []
+
+
+# Batches by length
+
+
+@pytest.fixture(scope="module")
+def by_length(tmp_path_factory):
+    """A function from (buckets, batch size, steps or None) to batches of 23 examples of 2 to 8 pieces."""
+    path = str(tmp_path_factory.mktemp("by_length") / "a.tfrecord")
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(2, SEQ + 1, 23)
+    rows = [classification_features(rng) | {"input_mask": [1] * length + [0] * (SEQ - length)} for length in lengths]
+    write_records([path], [serialize(row, CLASSIFICATION) for row in rows])
+
+    def batches(buckets, batch_size=4, num_steps=None):
+        plan = BucketPlan(lengths, buckets, batch_size, num_steps, None if num_steps is None else 5)
+        return BucketedBatches([RecordFile(path)], CLASSIFICATION, AXES, batch_size, plan)
+
+    return batches
+
+
+def bucketed_run(by_length, folder, **changes):
+    file = by_length((SEQ,)).files[0]
+    run = Run(file, folder, kind=CLASSIFICATION, **changes)
+    run.batches = by_length((3, 5, SEQ), 4, 12)
+    return run
+
+
+def test_padding_changes_no_loss_and_no_gradient(by_length, tmp_path):
+    """Twelve steps on batches cut to their lengths, and on the same records at full length: only rounding differs."""
+    results = []
+    without_dropout = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    for cut in (True, False):
+        run = Run(by_length((SEQ,)).files[0], tmp_path / str(cut), kind=CLASSIFICATION, config=without_dropout)
+        batches = by_length((3, 5, SEQ), 4, 12)
+        if not cut:
+            batches._cut = lambda batch, length: batch
+        lengths = [batches._plan.batch(step)[1] for step in range(12)]
+        assert len(set(lengths)) == 3
+        run.batches = batches
+        results.append(run.train(12).values())
+    for name in results[0]:
+        np.testing.assert_allclose(results[0][name], results[1][name], atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_bucketed_run_that_was_stopped_ends_as_the_unbroken_one(by_length, tmp_path, jit_compile):
+    unbroken = bucketed_run(by_length, tmp_path / "unbroken", jit_compile=jit_compile).train(12)
+    bucketed_run(by_length, tmp_path / "broken", jit_compile=jit_compile).train(5)
+    resumed = bucketed_run(by_length, tmp_path / "broken", jit_compile=jit_compile)
+    resumed.train(12, first_step=resumed.checkpoints.restore(latest_checkpoint(resumed.folder)))
+    assert_same(unbroken.values(), resumed.values())
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 30])
+def test_bucketed_predictions_come_in_the_records_order(by_length, tmp_path, batch_size):
+    model = Run(by_length((SEQ,)).files[0], tmp_path, kind=CLASSIFICATION).model
+    expected = predict(model, by_length((SEQ,), 23))["classifier"]
+    assert len(np.unique(expected[:, 0])) == 23
+    found = predict(model, by_length((3, 5, SEQ), batch_size))["classifier"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 # Data that goes wrong
