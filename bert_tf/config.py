@@ -6,7 +6,6 @@ are google-research/bert's where it has the flag. Nothing here opens a file or i
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -24,6 +23,13 @@ MODEL_SIZES = {
     "base": (12, 768),
     "large": (24, 1024),
 }
+
+
+# Far beyond any model; a typing error that is larger would end in an allocation that no machine can do.
+_LARGEST_SIZE = 10_000_000
+# Step numbers are int64, and as float32 in the schedule still told apart well enough.
+_MOST_STEPS = 10**12
+_MOST_EPOCHS = 1_000_000
 
 
 def flag(
@@ -68,8 +74,8 @@ class BertConfig:
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                      "max_position_embeddings", "type_vocab_size"):  # fmt: skip
             value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            _require(whole, f"bert_config: {name} is {value!r}; give a whole number of at least 1")
+            whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_SIZE
+            _require(whole, f"bert_config: {name} is {value!r}; give a whole number from 1 to {_LARGEST_SIZE:,}")
         _require(
             self.hidden_size % self.num_attention_heads == 0,
             f"bert_config: hidden_size {self.hidden_size} is not a multiple of num_attention_heads {self.num_attention_heads}; "
@@ -83,8 +89,8 @@ class BertConfig:
             value = getattr(self, name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1
             _require(number, f"bert_config: {name} is {value!r}; give a number from 0 up to, not including, 1")
-        positive = isinstance(self.initializer_range, (int, float)) and self.initializer_range > 0
-        _require(positive, f"bert_config: initializer_range is {self.initializer_range!r}; give a number above 0")
+        positive = isinstance(self.initializer_range, (int, float)) and 0 < self.initializer_range <= 1
+        _require(positive, f"bert_config: initializer_range is {self.initializer_range!r}; give a number above 0, at most 1")
         known = self.do_lower_case is None or isinstance(self.do_lower_case, bool)
         _require(known, f"bert_config: do_lower_case is {self.do_lower_case!r}; give true or false, without quotes")
 
@@ -93,7 +99,7 @@ class BertConfig:
         """Returns the config that the JSON text holds; `source` is its file, for error messages."""
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{source}: not valid JSON ({error}); give the model's bert_config.json") from error
         _require(isinstance(values, dict), f"{source}: holds no JSON object; give the model's bert_config.json")
         _require("vocab_size" in values, f"{source}: has no vocab_size; give the model's bert_config.json")
@@ -250,13 +256,16 @@ class TrainingConfig:
             not set(self.output_dir) & set("*?[]"),
             f"output_dir is {self.output_dir!r}; give a name without * ? [ ], which TensorFlow's readers take for patterns",
         )
-        # TF1 scripts pass --init_checkpoint=$VARIABLE, empty where there is none
-        object.__setattr__(self, "init_checkpoint", self.init_checkpoint or None)
+        for field in dataclasses.fields(self):  # TF1 scripts pass --init_checkpoint=$VARIABLE, empty where there is none
+            if getattr(self, field.name) == "" and field.default is None:
+                object.__setattr__(self, field.name, None)
+        _require(bool(self.output_dir), "output_dir is empty; name a directory")
         _require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
             _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
-        _require(0 < self.learning_rate < math.inf, f"learning_rate is {self.learning_rate}; give a number above 0")
+        good = 0 < self.learning_rate <= 1
+        _require(good, f"learning_rate is {self.learning_rate}; give a number above 0, at most 1 (2e-5 to 1e-3 are common)")
         # what NumPy's and TensorFlow's generators take
         _require(0 <= self.random_seed < 2**32, f"random_seed is {self.random_seed}; give a whole number from 0 to {2**32 - 1}")
 
@@ -316,7 +325,8 @@ class FinetuneConfig(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require(self.predict_batch_size >= 1, f"predict_batch_size is {self.predict_batch_size}; give at least 1")
-        _require(0 < self.num_train_epochs < math.inf, f"num_train_epochs is {self.num_train_epochs}; give a number above 0")
+        good = 0 < self.num_train_epochs <= _MOST_EPOCHS
+        _require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {_MOST_EPOCHS:,}")
         _require(
             0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
         )
@@ -376,7 +386,7 @@ def _check_length(max_seq_length: int) -> None:
 
 
 def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:
-    _require(num_train_steps >= 1, f"num_train_steps is {num_train_steps}; give at least 1")
+    _require(1 <= num_train_steps <= _MOST_STEPS, f"num_train_steps is {num_train_steps}; give 1 to {_MOST_STEPS:,}")
     _require(num_warmup_steps >= 0, f"num_warmup_steps is {num_warmup_steps}; give 0 or more")
     _require(
         not do_train or num_warmup_steps < num_train_steps,

@@ -129,6 +129,9 @@ def test_an_unknown_size():
         (PretrainConfig, dict(learning_rate=0.0), "learning_rate is 0.0"),
         (PretrainConfig, dict(learning_rate=float("nan")), "learning_rate is nan"),
         (PretrainConfig, dict(learning_rate=float("inf")), "learning_rate is inf"),
+        (PretrainConfig, dict(learning_rate=2e5), "learning_rate is 200000.0; .* at most 1"),
+        (PretrainConfig, dict(num_train_steps=10**13), "num_train_steps is 10000000000000; give 1 to 1,000,000,000,000"),
+        (PretrainConfig, dict(output_dir=""), "output_dir is empty"),
         (PretrainConfig, dict(random_seed=-1), "random_seed is -1"),
         (PretrainConfig, dict(random_seed=2**32), "random_seed is 4294967296"),
         (PretrainConfig, dict(num_train_steps=0), "num_train_steps is 0"),
@@ -144,6 +147,10 @@ def test_an_unknown_size():
         (PretrainConfig, dict(init_checkpoint="c", continue_from="d"), "init_checkpoint and continue_from"),
         (FinetuneConfig, dict(num_train_epochs=0.0), "num_train_epochs is 0.0"),
         (FinetuneConfig, dict(num_train_epochs=float("inf")), "num_train_epochs is inf"),
+        (FinetuneConfig, dict(num_train_epochs=1e300), "num_train_epochs is 1e\\+300; .* at most 1,000,000"),
+        (FinetuneConfig, dict(bucket_lengths="32,300"), "bucket_lengths is '32,300'; .* up to max_seq_length 128"),
+        (FinetuneConfig, dict(bucket_lengths="0,32"), "bucket_lengths is '0,32'"),
+        (FinetuneConfig, dict(bucket_lengths="short"), "bucket_lengths is 'short'; give auto, off, or whole numbers"),
         (FinetuneConfig, dict(warmup_proportion=1.0), "warmup_proportion is 1.0"),
         (FinetuneConfig, dict(predict_batch_size=0), "predict_batch_size is 0"),
         (FinetuneConfig, dict(data_dir="a", tfds_name="glue/mrpc"), "data_dir and tfds_name"),
@@ -155,7 +162,7 @@ def test_an_unknown_size():
 )
 def test_impossible_values_are_refused(config_class, changes, message):
     with pytest.raises(InputError, match=message) as caught:
-        config_class(**REQUIRED[config_class], **changes)
+        config_class(**REQUIRED[config_class] | changes)
     assert "\n" not in str(caught.value)
 
 
@@ -168,6 +175,19 @@ def test_values_at_the_edge_are_taken():
     assert PretrainConfig(**PRETRAIN, do_eval=True, num_train_steps=20).num_warmup_steps == 10000
     assert FinetuneConfig(task_name="mrpc", output_dir="b", do_export=True).data_dir is None
     assert PredictConfig(saved_model="a", text="").text == ""
+
+
+def test_bucket_lengths_end_with_max_seq_length():
+    def fixed(text):
+        return FinetuneConfig(**REQUIRED[FinetuneConfig], bucket_lengths=text).fixed_buckets()
+
+    assert (fixed("auto"), fixed("off"), fixed("64,32"), fixed("128")) == (None, (128,), (32, 64, 128), (128,))
+
+
+def test_an_empty_path_is_none_given():
+    """As `--init_checkpoint=$VARIABLE` gives it where the variable is not set."""
+    config = PretrainConfig(**REQUIRED[PretrainConfig], init_checkpoint="", vocab_file="", eval_input_file="")
+    assert config.init_checkpoint is config.vocab_file is config.eval_input_file is None
 
 
 def test_mask_shares():

@@ -59,7 +59,20 @@ def parse(config_class: type, argv: list[str]) -> Any:
     missing = [f"--{field.name}" for field in fields if field.metadata["required"] and not values[field.name].value]
     if missing:
         raise InputError(f"missing {', '.join(missing)}; --help lists every flag")
-    return config_class(**{field.name: values[field.name].value for field in fields})
+    given = {field.name: values[field.name].value for field in fields}
+    for name, value in given.items():
+        if isinstance(value, str) and not _is_unicode(value):
+            raise InputError(f"--{name}: {value!r} is not UTF-8; give it in UTF-8")
+    return config_class(**given)
+
+
+def _is_unicode(text: str) -> bool:
+    """Returns whether the text was UTF-8 on the command line: what was not arrives as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def run_script(config_class: type, workflow: str, doc: str | None, argv: list[str] | None = None) -> None:
@@ -99,6 +112,11 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         # tf.io.gfile reports missing files and permissions as its own errors; they too are the user's to mend.
         if type(error).__name__ in ("NotFoundError", "PermissionDeniedError", "FailedPreconditionError") and _is_tensorflow(error):
             _fail(" ".join(str(error).split()))
+        if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
+            _fail(
+                f"out of memory ({' '.join(str(error).split())[:200]}); give a smaller --train_batch_size (or the batch size of what was "
+                "running) or --max_seq_length, or a smaller model"
+            )
         raise
 
 

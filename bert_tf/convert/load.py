@@ -99,6 +99,8 @@ def load_weights(
         array = source.read(path)
         if np.issubdtype(array.dtype, np.integer):
             raise InputError(f"{source.path}: {source.names[path]} holds {array.dtype} numbers; quantized files cannot be read")
+        if not np.isfinite(array.astype(np.float32)).all():
+            raise InputError(f"{source.path}: {source.names[path]} holds numbers that are not finite; give a sound checkpoint")
         variables[path].assign(np.asarray(array, np.float32))
     done = set(read)
     unused = [name for path, name in source.names.items() if path not in done]

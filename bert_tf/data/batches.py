@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.data.buckets import BucketPlan
-from bert_tf.data.records import RecordFile, parse_spec
+from bert_tf.data.records import RecordFile, misfit, parse_spec
 from bert_tf.data.schema import IS_REAL, RecordKind
 from bert_tf.errors import InputError
 
@@ -160,9 +160,8 @@ class Batches:
             )
         if "ParseExample" not in error.message:
             return None
-        # "...::ParallelMapV2: Key: input_ids ... Values size: 2 but output shape: [8]", then a trace
-        reason = " ".join(error.message.splitlines()[0].split("ParallelMapV2: ")[-1].split())[:200]
-        return InputError(f"a record of {paths} does not fit the others ({reason}); make it again")
+        found = misfit(self.files, self._kind, self._axes)
+        return None if found is None else InputError(f"{found}; make the file again")
 
     def _take(self, step: int) -> tuple[list[bytes], int]:
         """Returns the step's records and the length to which they are padded (0 where the kind has no such axis)."""

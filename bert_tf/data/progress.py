@@ -17,6 +17,7 @@ class Progress:
         self._done, self._total, self._unit, self._label = 0, total, unit, label
         self._note = ""
         self._begin = self._last_line = time.monotonic()
+        self._untimed = 0
         self._bar: tqdm | None = None
         if sys.stderr.isatty():
             self._bar = tqdm(total=total, unit=unit if unit == "B" else f" {unit}", unit_scale=unit == "B", desc=label, dynamic_ncols=True)
@@ -37,6 +38,10 @@ class Progress:
             self._last_line = time.monotonic()
             print(self._line(), file=sys.stderr, flush=True)
 
+    def start_clock(self) -> None:
+        """Starts to measure the speed here: what was done so far took time of its own, such as compiling."""
+        self._begin, self._untimed = time.monotonic(), self._done
+
     def note(self, text: str) -> None:
         """Sets what is said after the figures, as "310 documents"."""
         self._note = text
@@ -44,7 +49,7 @@ class Progress:
             self._bar.set_postfix_str(text, refresh=False)
 
     def _line(self) -> str:
-        speed = self._done / max(time.monotonic() - self._begin, 1e-9)
+        speed = (self._done - self._untimed) / max(time.monotonic() - self._begin, 1e-9)
         left = max(self._total - self._done, 0) / max(speed, 1e-9)
         scale, unit = (1e6, "MB") if self._unit == "B" else (1, self._unit)
         digits = 1 if scale > 1 else 0

@@ -6,11 +6,14 @@ starts makes the input position arithmetic: record number -> file and offset, wi
 
 import contextlib
 import gzip
+import hashlib
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import google_crc32c
 import numpy as np
 import tensorflow as tf
 
@@ -30,7 +33,9 @@ def expand_patterns(patterns: str, flag_name: str) -> list[str]:
       InputError: A pattern that matches no file, or a directory.
     """
     files: list[str] = []
-    for pattern in (part.strip() for part in patterns.split(",")):
+    # a file whose own name holds a comma
+    whole = [patterns] if "," in patterns and tf.io.gfile.exists(patterns) else patterns.split(",")
+    for pattern in (part.strip() for part in whole):
         if not pattern:
             continue
         matches = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
@@ -58,6 +63,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
     try:
         if folder:
             tf.io.gfile.makedirs(folder)
+        _remove_left_behind(path)
         with tf.io.gfile.GFile(beside, mode) as file:
             file.write("")  # the file is made by the first write, and may be meant to stay empty
             yield file
@@ -108,6 +114,7 @@ def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool
         with contextlib.ExitStack() as stack:
             for turn, path in enumerate(paths):
                 make_folder(os.path.dirname(path) or ".")
+                _remove_left_behind(path)
                 writers.append(stack.enter_context(tf.io.TFRecordWriter(beside[turn], options)))
             for number, record in enumerate(records):
                 turn = number % len(paths)
@@ -129,12 +136,16 @@ def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool
 class RecordFile:
     """One TFRecord file, plain or gzip, whose records can be read by number.
 
-    A plain file is indexed by its frame headers alone; of a gzip file, which has no places to jump to, the unpacked bytes are held
-    (all members of a concatenated file are read).
+    A plain file is indexed by its frames alone; of a gzip file, which has no places to jump to, the unpacked bytes are held
+    (all members of a concatenated file are read). Checksums are verified: of lengths at once, of payloads as they are read.
+
+    Attributes:
+      path: The file.
+      fingerprint: A hash of all lengths and checksums, so of the content, in hexadecimal.
     """
 
     def __init__(self, path: str):
-        """Indexes the file; raises InputError where it is empty, torn or no TFRecord file."""
+        """Indexes the file; raises InputError where it is empty, torn, damaged or no TFRecord file."""
         self.path = path
         with _open_named(path) as file:
             packed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
@@ -153,7 +164,7 @@ class RecordFile:
     def read(self, numbers: np.ndarray) -> list[bytes]:
         """Returns the records of these ascending numbers."""
         if self._bytes is not None:
-            return [self._record(self._bytes, self.starts[number], self.starts[number + 1]) for number in numbers]
+            return [self._record(self._bytes, 0, number) for number in numbers]
         records = []
         with _open_named(self.path) as file:
             for first, last in _runs(numbers):
@@ -163,35 +174,62 @@ class RecordFile:
                 if len(chunk) != self.starts[last + 1] - begin:
                     raise InputError(f"{self.path}: ends within record {last}; the file changed while it was read")
                 for number in range(first, last + 1):
-                    records.append(self._record(chunk, self.starts[number] - begin, self.starts[number + 1] - begin))
+                    records.append(self._record(chunk, begin, number))
         return records
 
-    @staticmethod
-    def _record(chunk: bytes, begin: int, end: int) -> bytes:
-        return chunk[begin + _HEADER_BYTES : end - _FOOTER_BYTES]
+    def _record(self, chunk: bytes, chunk_start: int, number: int) -> bytes:
+        """Returns the record's payload out of bytes that begin at `chunk_start` of the file."""
+        begin, end = self.starts[number] - chunk_start, self.starts[number + 1] - chunk_start
+        payload = chunk[begin + _HEADER_BYTES : end - _FOOTER_BYTES]
+        if _checksum(payload) != chunk[end - _FOOTER_BYTES : end]:
+            raise InputError(f"{self.path}: record {number} is damaged (its checksum does not match); make the file again")
+        return payload
 
     def _index(self, size: int) -> np.ndarray:
         if size == 0:
             raise InputError(f"{self.path}: is empty; make it again")
-        starts = [0]
+        starts, digest = [0], hashlib.sha256()
         with contextlib.nullcontext() if self._bytes is not None else open_local_or_remote(self.path) as file:
             while starts[-1] < size:
                 begin = starts[-1]
+                # the checksum of the record before comes along with the header
+                lead = _FOOTER_BYTES if begin else 0
                 if self._bytes is not None:
-                    header = self._bytes[begin : begin + 8]
+                    header = self._bytes[begin - lead : begin + _HEADER_BYTES]
                 else:
-                    file.seek(begin)
-                    header = file.read(8)
-                end = begin + _HEADER_BYTES + struct.unpack("<Q", header)[0] + _FOOTER_BYTES if len(header) == 8 else size + 1
+                    file.seek(begin - lead)
+                    header = file.read(lead + _HEADER_BYTES)
+                digest.update(header)
+                header = header[lead:]
+                sound = len(header) == _HEADER_BYTES and _checksum(header[:8]) == header[8:]
+                end = begin + _HEADER_BYTES + struct.unpack("<Q", header[:8])[0] + _FOOTER_BYTES if sound else size + 1
                 if end > size:
-                    what = (
-                        f"ends within record {len(starts) - 1}"
-                        if len(starts) > 1
-                        else "is not a TFRecord file, or is cut within its first record"
-                    )
+                    if len(starts) == 1:
+                        what = "is not a TFRecord file, or is cut within its first record"
+                    elif sound or len(header) < _HEADER_BYTES:
+                        what = f"ends within record {len(starts) - 1}"
+                    else:
+                        what = f"record {len(starts) - 1} is damaged (the checksum of its length does not match)"
                     raise InputError(f"{self.path}: {what}; make it again")
                 starts.append(end)
+            if self._bytes is not None:
+                digest.update(self._bytes[-_FOOTER_BYTES:])
+            else:
+                file.seek(size - _FOOTER_BYTES)
+                digest.update(file.read(_FOOTER_BYTES))
+        self.fingerprint = digest.hexdigest()
         return np.asarray(starts, np.int64)
+
+
+def _checksum(content: bytes) -> bytes:
+    """Returns the content's masked CRC-32C as TFRecords hold it (TensorFlow, core/lib/hash/crc32c.h)."""
+    crc = google_crc32c.value(bytes(content))
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def fingerprint(files: Sequence[RecordFile]) -> str:
+    """Returns a hash of the files' content and order, in hexadecimal."""
+    return hashlib.sha256(" ".join(file.fingerprint for file in files).encode()).hexdigest()
 
 
 def open_local_or_remote(path: str):
@@ -235,6 +273,19 @@ def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, in
             raise InputError(f"{file.path}: {feature.name} holds {found} numbers a record, {mend}")
 
 
+def misfit(files: Sequence[RecordFile], kind: RecordKind, axes: Mapping[str, int]) -> str | None:
+    """Returns which record is the first that cannot be parsed, and why, or None: for the message when a batch could not be."""
+    spec = parse_spec(kind, axes)
+    for file in files:
+        for number in range(len(file)):
+            try:
+                tf.io.parse_single_example(file.read(np.asarray([number]))[0], spec)
+            except tf.errors.OpError as error:
+                reason = re.search(r"(Key: .*|Could not parse[^.,]*)", " ".join(error.message.split()))
+                return f"{file.path}: record {number} does not fit the others ({reason[1][:200] if reason else error.message[:200]})"
+    return None
+
+
 def parse_spec(kind: RecordKind, axes: Mapping[str, int]) -> dict[str, tf.io.FixedLenFeature]:
     """Returns the feature spec for `tf.io.parse_example`; a feature that may be missing is 1."""
     spec = {}
@@ -271,6 +322,30 @@ def _unpack(path: str, packed: bytes) -> bytes:
 def _remove_quietly(path: str) -> None:
     with contextlib.suppress(tf.errors.OpError):
         tf.io.gfile.remove(path)
+
+
+def _remove_left_behind(path: str) -> None:
+    """Removes the half-written file of an earlier run that was killed while it wrote `path`, on this machine."""
+    if "://" in path:
+        return
+    folder, name = os.path.split(path)
+    entries: list[str] = []
+    with contextlib.suppress(OSError):  # a folder that may be written to but not listed
+        entries = os.listdir(folder or ".")
+    for entry in entries:
+        match = re.fullmatch(re.escape(name) + r"\.partial-(\d+)", entry)
+        if match and not _is_running(int(match[1])):
+            _remove_quietly(os.path.join(folder, entry))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # another user's process; or a number that is none
+        return True
+    return True
 
 
 def _plain(error: Exception) -> str:

@@ -5,11 +5,18 @@ from typing import Any
 
 import tensorflow as tf
 
+from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 
 
 class Predictor:
-    """An exported model in memory. Its signature takes any batch size and length, so no call compiles anything anew."""
+    """An exported model in memory. Its signature takes any batch size and length, so no call compiles anything anew.
+
+    Attributes:
+      path: The version directory.
+      input_names: What the signature takes: text, and text_pair for tasks on pairs.
+      labels: What `probabilities` are of, in their order; empty where the model is no classifier.
+    """
 
     def __init__(self, path: str):
         """Loads the SavedModel in `path`, a version directory or its parent, of which the highest version is taken."""
@@ -22,6 +29,8 @@ class Predictor:
             raise InputError(f"{self.path}: has no signature serving_default; export it again")
         self._signature = self._model.signatures["serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
+        labels = f"{self.path}/assets/labels.txt"
+        self.labels = list(read_lines(labels)) if tf.io.gfile.exists(labels) else []
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.

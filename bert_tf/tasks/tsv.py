@@ -36,18 +36,20 @@ def parse_tsv(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> It
         if header == [""]:
             raise InputError(f"{path}: is empty; it should hold the {split} rows of {spec.name}")
     columns = spec.tsv.columns
-    text_places = [_place(header, name, split, path) for name in columns.texts]
-    label_place = None if split == TEST else _place(header, columns.label, split, path)
+    text_places = [_place(header, name, spec, split, path) for name in columns.texts]
+    label_place = None if split == TEST else _place(header, columns.label, spec, split, path)
     id_place = header.index(columns.id) if columns.id in header else None
     count = 0
     for number, line in numbered:
         where = f"{path}, line {number}"
         fields = line.split("\t")
         if len(fields) != len(header):
-            raise InputError(
-                f"{where}: has {len(fields)} tab-separated columns where there should be {len(header)}; "
+            mend = (
                 "mend the row (a text may hold neither tab nor line break)"
+                if count
+                else f"is it a file of {spec.name}? Check --task_name and --data_dir"
             )
+            raise InputError(f"{where}: has {len(fields)} tab-separated columns where there should be {len(header)}; {mend}")
         label = None if label_place is None else fields[label_place].strip()
         yield spec.make_row(
             split,
@@ -73,9 +75,12 @@ def _without_blank_end(lines: Iterable[str], path: str) -> Iterator[tuple[int, s
         yield number, line
 
 
-def _place(header: Sequence[str], name: str, split: str, path: str) -> int:
+def _place(header: Sequence[str], name: str, spec: TaskSpec, split: str, path: str) -> int:
     """Returns where the column stands in the header."""
     if name in header:
         return header.index(name)
     found = ", ".join(header[:_MOST_NAMED_COLUMNS])
-    raise InputError(f"{path}: has no column {name!r}, which {split} rows need; its header line names {found[:200]!r}")
+    raise InputError(
+        f"{path}: has no column {name!r}, which {split} rows of {spec.name} need (its header line names {found[:200]!r}); "
+        "check --task_name and --data_dir"
+    )

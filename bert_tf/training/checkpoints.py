@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -55,13 +56,20 @@ class Checkpoints:
         self._tidy()
         return prefix
 
-    def restore(self, prefix: str) -> int:
+    def restore(self, prefix: str, mend: str = "remove its files, and the run goes on from the one before") -> int:
         """Reads every variable from the checkpoint and returns its step.
 
+        Args:
+          prefix: The checkpoint.
+          mend: What to do where it is damaged, for the error message.
+
         Raises:
-          InputError: A variable that the checkpoint lacks, or has in another shape, or that cannot be read.
+          InputError: A variable that the checkpoint lacks, has in another shape, or that is not finite; or it cannot be read.
         """
-        reader = open_checkpoint(prefix)
+        try:
+            reader = open_checkpoint(prefix)
+        except InputError as error:
+            raise InputError(f"{prefix}: is damaged, or no checkpoint; {mend}") from error
         shapes = reader.get_variable_to_shape_map()
         for name, variable in self._variables.items():
             if name not in shapes:
@@ -77,7 +85,9 @@ class Checkpoints:
                 value = reader.get_tensor(name)
             except Exception as error:  # the reader tells damage in many types: OpError, IndexError, ...
                 reason = " ".join(str(error).split())
-                raise InputError(f"{prefix}: is damaged ({reason}); remove it, and the run goes on from the one before") from error
+                raise InputError(f"{prefix}: is damaged ({reason}); {mend}") from error
+            if not np.isfinite(value).all():
+                raise InputError(f"{prefix}: {name} holds numbers that are not finite; {mend}")
             variable.assign(tf.cast(value, variable.dtype))
         return int(self._variables[GLOBAL_STEP].numpy())
 

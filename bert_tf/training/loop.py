@@ -111,6 +111,8 @@ class Trainer:
                 state = f"step {step}, {', '.join(shown)}"
                 progress.note(state)
                 progress.advance(count)
+                if seconds_per_step is None:
+                    progress.start_clock()
                 if step == boundary:
                     checkpoints.save(step)
                     writer.flush()

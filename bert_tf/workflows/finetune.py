@@ -1,6 +1,7 @@
 """Fine-tuning: rows of a task -> a trained model, its scores, its predictions and a SavedModel."""
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +10,6 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import BertConfig, FinetuneConfig
-from bert_tf.convert.load import load_weights
-from bert_tf.convert.names import training_state
 from bert_tf.data.batches import Batches, BucketedBatches
 from bert_tf.data.buckets import BucketPlan, choose_lengths
 from bert_tf.data.records import RecordFile, serialize, write_records
@@ -29,11 +28,11 @@ from bert_tf.tasks.table import find_task
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.training import strategy
-from bert_tf.training.checkpoints import Checkpoints, latest_checkpoint
-from bert_tf.training.loop import Limits, Trainer, predict
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.checkpoints import latest_checkpoint
+from bert_tf.training.loop import predict
+from bert_tf.training.optimizer import LinearSchedule
 from bert_tf.workflows import model_folder, run_directory
+from bert_tf.workflows.training_run import open_run
 
 # The files in output_dir that hold the features of each split, named as the original names them.
 _RECORDS = {TRAIN: "train.tf_record", DEV: "eval.tf_record", TEST: "predict.tf_record"}
@@ -56,37 +55,32 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     rows = {split: _rows(config, spec, split) for split, wanted in asked.items() if wanted}
     num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
-    strategy.set_up(config)
-    newest = run_directory.find_checkpoint(config, model_config)
-    model = ClassificationModel(model_config, len(spec.labels))
-    schedule = LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion))
-    optimizer = AdamWeightDecay(model.trainable_variables, schedule, config.bias_correction)
-    trainer = Trainer(model, classification_sums, optimizer, config.random_seed, config.jit_compile)
-    state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
-    checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
-    step = _start(config, model, checkpoints, newest)
-    if config.do_train:
-        run_directory.begin(config, model_config, _model_files(model_config, vocab, spec))
-
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     results: dict[str, Any] = {}
-    if config.do_train and step >= num_steps:
-        logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, step, num_steps)
-    elif config.do_train:
-        batches = _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps)
-        limits = Limits(step, num_steps, config.save_checkpoints_steps, config.iterations_per_loop)
-        trainer.train(batches, limits, checkpoints, os.path.join(config.output_dir, "train"))
-        step = num_steps
-    if config.do_eval:
-        logits = predict(model, _batches(config, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
-        results |= _scores(spec, rows[DEV], logits) | {"global_step": step}
-        run_directory.write_eval_results(config.output_dir, results)
-    if config.do_predict:
-        logits = predict(model, _batches(config, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
-        _write_predictions(config, spec, rows[TEST], logits)
-    if config.do_export:
-        results["export"] = _export(config, model, model_config, vocab, spec)
-    return results | {"global_step": step}
+    with open_run(
+        config,
+        model_config,
+        lambda: ClassificationModel(model_config, len(spec.labels)),
+        classification_sums,
+        LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion)),
+        files=_model_files(model_config, vocab, spec),
+        data={"training data": _fingerprint(rows.get(TRAIN, [])), "vocabulary": vocab.sha256},
+        need_heads=not config.do_train,  # without training, the classifier itself must be in the checkpoint
+    ) as training:
+        if config.do_train:
+            if training.step == 0 and config.init_checkpoint is None:
+                logging.warning("no --init_checkpoint: training starts from random weights")
+            training.train(lambda: _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps), num_steps)
+        if config.do_eval:
+            logits = predict(training.model, _batches(config, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
+            results |= _scores(spec, rows[DEV], logits) | {"global_step": training.step}
+            run_directory.write_eval_results(config.output_dir, results)
+        if config.do_predict:
+            logits = predict(training.model, _batches(config, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
+            _write_predictions(config, spec, rows[TEST], logits)
+        if config.do_export:
+            results["export"] = _export(config, training.model, model_config, vocab, spec)
+        return results | {"global_step": training.step}
 
 
 def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
@@ -96,6 +90,8 @@ def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfi
     if vocab_file is None:
         raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
     vocab = model_folder.read_vocab(vocab_file)
+    if config.vocab_file is not None and config.init_checkpoint is not None:
+        model_folder.check_vocab_of(config.init_checkpoint, vocab)
     config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
     if config_file is None:
         raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
@@ -124,27 +120,18 @@ def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
     return num_steps
 
 
+def _fingerprint(rows: Sequence[Row]) -> str:
+    """Returns a hash of the rows' texts and labels, in hexadecimal."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(repr((row.texts, row.label)).encode())
+    return digest.hexdigest()
+
+
 def _model_files(model_config: BertConfig, vocab: Vocabulary, spec: TaskSpec) -> dict[str, str]:
     """Returns by name the files without which the weights mean nothing: kept in output_dir and inside the export."""
     labels = "".join(f"{label}\n" for label in spec.labels)
     return {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text(), "labels.txt": labels}
-
-
-def _start(config: FinetuneConfig, model: ClassificationModel, checkpoints: Checkpoints, newest: str | None) -> int:
-    """Loads what the run starts from and returns its step: its own newest checkpoint, a pre-trained model, or random weights."""
-    if newest is not None:
-        step = checkpoints.restore(newest)
-        logging.info("going on from %s", newest)
-        return step
-    if config.init_checkpoint is not None:
-        # without training, the classifier itself must be in the checkpoint
-        report = load_weights(model, config.init_checkpoint, config.allow_partial, need_heads=not config.do_train)
-        logging.info("%s", report)
-    elif config.do_train:
-        logging.warning("no --init_checkpoint: training starts from random weights")
-    else:
-        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or a fine-tuned --init_checkpoint")
-    return 0
 
 
 def _batches(

@@ -84,6 +84,22 @@ def find_vocab(path: str | os.PathLike[str]) -> str | None:
     return file if tf.io.gfile.exists(file) else None
 
 
+def check_vocab_of(start: str | os.PathLike[str], vocab: Vocabulary) -> None:
+    """Warns where the model that the path means has another vocabulary beside it than `vocab`: its ids would mean other pieces."""
+    file = find_vocab(start)
+    if file is None:
+        return
+    own = read_vocab(file)
+    if own.sha256 == vocab.sha256:
+        return
+    places = zip(own.pieces, vocab.pieces)
+    line, first, second = next(((n, a, b) for n, (a, b) in enumerate(places, 1) if a != b), (min(len(own), len(vocab)) + 1, "", ""))
+    logging.warning(
+        "%s is not the vocabulary beside the checkpoint, %s: they differ from line %d on (%r there, %r here); is it meant?",
+        *(vocab.source, file, line, first, second),
+    )
+
+
 def find_config(path: str | os.PathLike[str]) -> str:
     """Returns the config file of the model that the path means: bert_config.json, or Hugging Face's config.json.
 
@@ -141,7 +157,7 @@ def _read_json(file: str) -> dict[str, Any]:
     text = "\n".join(read_lines(file))
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: not valid JSON ({error}); give the model's own file") from error
     if not isinstance(values, dict):
         raise InputError(f"{file}: holds no JSON object; give the model's own file")

@@ -15,7 +15,10 @@ _BATCH_SIZE = 32
 
 
 def run(config: PredictConfig) -> list[dict[str, Any]]:
-    """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines."""
+    """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines.
+
+    A classifier's outputs are the label and each label's probability by its name.
+    """
     if config.output_file is not None:
         output_files(config.output_file, "output_file", [config.input_file] if config.input_file is not None else [])
     rows = _rows(config)
@@ -25,7 +28,7 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
         part = rows[first : first + _BATCH_SIZE]
         pairs = [row["text_pair"] for row in part] if "text_pair" in part[0] else None
         outputs = predictor.predict([row["text"] for row in part], pairs)
-        results.extend(row | output for row, output in zip(part, outputs))
+        results.extend(row | _named(output, predictor.labels) for row, output in zip(part, outputs))
     lines = "".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results)
     if config.output_file is None:
         sys.stdout.write(lines)
@@ -33,6 +36,12 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
         with atomic_write(config.output_file) as file:
             file.write(lines)
     return results
+
+
+def _named(output: dict[str, Any], labels: list[str]) -> dict[str, Any]:
+    if not labels:
+        return output
+    return {"label": output["label"], "probabilities": dict(zip(labels, output["probabilities"], strict=True))}
 
 
 def _rows(config: PredictConfig) -> list[dict[str, str]]:

@@ -2,30 +2,26 @@
 
 import dataclasses
 import math
-import os
 from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import BertConfig, PretrainConfig
-from bert_tf.convert.load import load_weights
-from bert_tf.convert.names import training_state
 from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
 from bert_tf.data.manifest import Manifest, is_manifest, read_manifest
-from bert_tf.data.records import RecordFile, check_first_record, expand_patterns
+from bert_tf.data.records import RecordFile, check_first_record, expand_patterns, fingerprint
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.errors import InputError
 from bert_tf.modeling.losses import pretraining_sums
 from bert_tf.modeling.models import PretrainingModel
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training import strategy
-from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loop import Limits, Trainer, evaluate
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.loop import evaluate
+from bert_tf.training.optimizer import LinearSchedule
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.export_encoder import export_encoder
+from bert_tf.workflows.training_run import open_run
 
 # the flag that an axis of the records follows
 _FLAG_OF_AXIS = {"seq": "max_seq_length", "masks": "max_predictions_per_seq"}
@@ -44,72 +40,37 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     train_files = _open_files(config.input_file, "input_file", config, model_config, vocab)
     eval_files = _eval_files(config, train_files, model_config, vocab)
 
-    strategy.set_up(config)
-    newest = run_directory.find_checkpoint(config, model_config)
-    model = PretrainingModel(model_config, use_nsp=config.use_nsp)
-    optimizer = AdamWeightDecay(
-        model.trainable_variables,
-        LinearSchedule(config.learning_rate, config.num_train_steps, config.num_warmup_steps),
-        config.bias_correction,
-    )
-    trainer = Trainer(model, pretraining_sums, optimizer, config.random_seed, config.jit_compile)
-    state = training_state(optimizer.variables, optimizer.m, optimizer.v, model_config.num_hidden_layers, trainer.global_step)
-    checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
-    step = _start(config, model, checkpoints, newest)
-    if config.do_train:
-        run_directory.begin(config, model_config, _model_files(model_config, vocab))
-
+    data = {"training data": fingerprint(train_files)} | ({"vocabulary": vocab.sha256} if vocab is not None else {})
     results: dict[str, Any] = {}
-    if config.do_train:
-        step = _train(config, trainer, train_files, checkpoints, step)
-    if config.do_eval:
-        figures = evaluate(
-            model, pretraining_sums, _batches(OrderedRecords(eval_files), config, config.eval_batch_size), config.max_eval_steps
-        )
-        results |= figures | {"global_step": step}
-        run_directory.write_eval_results(config.output_dir, results)
-    if config.do_export:
-        results["export"] = export_encoder(model.encoder, model_config, vocab, config)
-    return results | {"global_step": step}
+    with open_run(
+        config,
+        model_config,
+        lambda: PretrainingModel(model_config, use_nsp=config.use_nsp),
+        pretraining_sums,
+        LinearSchedule(config.learning_rate, config.num_train_steps, config.num_warmup_steps),
+        files=_model_files(model_config, vocab),
+        data=data,
+        need_heads=config.do_eval and not config.do_train,
+        continue_from=config.continue_from,
+    ) as training:
+        if config.do_train:
+            if training.step == 0 and config.init_checkpoint is None:
+                chance = math.log(model_config.vocab_size) + (math.log(2) if config.use_nsp else 0)
+                logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
+            training.train(lambda: _train_batches(config, train_files), config.stop_at_step or config.num_train_steps)
+        if config.do_eval:
+            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config), config.eval_batch_size)
+            results |= evaluate(training.model, pretraining_sums, batches, config.max_eval_steps) | {"global_step": training.step}
+            run_directory.write_eval_results(config.output_dir, results)
+        if config.do_export:
+            results["export"] = export_encoder(training.model.encoder, model_config, vocab, config)
+        return results | {"global_step": training.step}
 
 
-def _train(config: PretrainConfig, trainer: Trainer, files: list[RecordFile], checkpoints: Checkpoints, step: int) -> int:
-    last = config.stop_at_step or config.num_train_steps
-    if step >= last:
-        logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, step, last)
-        return step
-    batches = _batches(ShuffledRecords(files, config.random_seed), config, config.train_batch_size)
-    logging.info("training on %d examples in %d files, steps %d to %d", batches.num_records, len(files), step, last)
-    if step == 0 and config.init_checkpoint is None:
-        chance = math.log(trainer.model.encoder.config.vocab_size) + (math.log(2) if config.use_nsp else 0)
-        logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
-    limits = Limits(step, last, config.save_checkpoints_steps, config.iterations_per_loop)
-    trainer.train(batches, limits, checkpoints, os.path.join(config.output_dir, "train"))
-    return last
-
-
-def _start(config: PretrainConfig, model: PretrainingModel, checkpoints: Checkpoints, newest: str | None) -> int:
-    """Loads what the run starts from and returns its step: its own newest checkpoint, another run's state, weights, or nothing."""
-    if newest is not None:
-        step = checkpoints.restore(newest)
-        logging.info("going on from %s", newest)
-        return step
-    if config.continue_from is not None:
-        prefix = model_folder.checkpoint_prefix(config.continue_from)
-        step = checkpoints.restore(prefix)
-        logging.info("going on from %s at step %d of its schedule", prefix, step)
-        return step
-    if config.init_checkpoint is not None:
-        # an evaluation without training needs the heads as well
-        need_heads = config.do_eval and not config.do_train
-        logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
-    elif not config.do_train:
-        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
-    return 0
-
-
-def _batches(records: ShuffledRecords | OrderedRecords, config: PretrainConfig, batch_size: int) -> Batches:
-    return Batches(records, PRETRAINING, _axes(config), batch_size)
+def _train_batches(config: PretrainConfig, files: list[RecordFile]) -> Batches:
+    batches = Batches(ShuffledRecords(files, config.random_seed), PRETRAINING, _axes(config), config.train_batch_size)
+    logging.info("training on %d examples in %d files", batches.num_records, len(files))
+    return batches
 
 
 def _axes(config: PretrainConfig) -> dict[str, int]:
@@ -119,7 +80,11 @@ def _axes(config: PretrainConfig) -> dict[str, int]:
 def _vocabulary(config: PretrainConfig) -> Vocabulary | None:
     """Returns the vocabulary of the flag, of the model started from, or of the data, where one can be found."""
     if config.vocab_file is not None:
-        return model_folder.read_vocab(config.vocab_file)
+        vocab = model_folder.read_vocab(config.vocab_file)
+        start = config.continue_from or config.init_checkpoint
+        if start is not None:
+            model_folder.check_vocab_of(start, vocab)
+        return vocab
     for start in (config.continue_from, config.init_checkpoint):
         path = model_folder.find_vocab(start) if start is not None else None
         if path is not None:

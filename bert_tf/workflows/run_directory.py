@@ -1,11 +1,13 @@
 """A run's output directory: what run it belongs to, and when it may be gone on with."""
 
+import contextlib
 import fnmatch
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import filelock
 import tensorflow as tf
 from absl import logging
 
@@ -15,16 +17,38 @@ from bert_tf.errors import InputError
 from bert_tf.training.checkpoints import latest_checkpoint
 
 RECORD = "run_config.json"
+# Held by the process that trains here; the system lets go of it when the process ends, however it ends.
+_LOCK = "run.lock"
 # What a run writes, and so what --overwrite_output_dir throws away; anything else in the directory is left alone.
 _WRITTEN = (RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv")
 _WRITTEN_PATTERNS = ("model.ckpt-*", "*.tf_record", "events.out.tfevents.*")
 _WRITTEN_FOLDERS = ("train", "eval", "export")
 
 
-def find_checkpoint(config: configs.TrainingConfig, model_config: configs.BertConfig) -> str | None:
+def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, data: Mapping[str, str]) -> dict[str, Any]:
+    """Returns what makes a run this run and no other: the content of run_config.json.
+
+    Args:
+      config: The run.
+      model_config: Its model.
+      data: Hashes of what it is trained on, by what it is.
+    """
+    return {
+        "workflow": type(config).__name__,
+        "config": configs.to_dict(config),
+        "model": configs.to_dict(model_config),
+        "data": dict(data),
+    }
+
+
+def find_checkpoint(config: configs.TrainingConfig, this: Mapping[str, Any]) -> str | None:
     """Returns the newest checkpoint of this run in its output directory, or None; writes nothing.
 
     A run that only evaluates, predicts or exports may do so with other flags than those of the training; the model must be the same.
+
+    Args:
+      config: The run.
+      this: Its identity.
 
     Raises:
       InputError: The directory holds another run (naming the field), or --overwrite_output_dir would throw away what is needed.
@@ -35,29 +59,53 @@ def find_checkpoint(config: configs.TrainingConfig, model_config: configs.BertCo
         return None
     newest, record = latest_checkpoint(folder), os.path.join(folder, RECORD)
     if newest is not None and tf.io.gfile.exists(record):
-        _check_same(config, _identity(config, model_config), record)
+        _check_same(config, this, record)
     elif newest is not None and config.do_train:
         logging.warning("%s holds checkpoints of an unknown run (no %s); going on from the newest one", folder, RECORD)
     return newest
 
 
-def begin(config: configs.TrainingConfig, model_config: configs.BertConfig, files: Mapping[str, str]) -> None:
-    """Makes the output directory this training run's own: to be called when all that the run needs has been read and checked.
+@contextlib.contextmanager
+def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[None]:
+    """Makes the output directory this training run's own: to be entered when all that the run needs has been read and checked.
 
     Args:
       config: The run.
-      model_config: Its model.
+      this: Its identity.
       files: Texts that belong beside the checkpoints, by file name.
 
     Raises:
-      InputError: The directory cannot be written.
+      InputError: The directory cannot be written, or another run is training in it.
     """
     make_folder(config.output_dir)
-    if config.overwrite_output_dir:
-        _clear(config.output_dir)
-    identity = json.dumps(_identity(config, model_config), indent=2, sort_keys=True) + "\n"
-    for name, text in (dict(files) | {RECORD: identity}).items():
-        write_text(config.output_dir, name, text)
+    with _locked(config.output_dir):
+        if config.overwrite_output_dir:
+            _clear(config.output_dir)
+        record = json.dumps(this, indent=2, sort_keys=True) + "\n"
+        for name, text in (dict(files) | {RECORD: record}).items():
+            write_text(config.output_dir, name, text)
+        yield
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    if "://" in folder:  # object stores have no locks
+        yield
+        return
+    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise InputError(f"{folder}: another run is training in it; wait until it ends, or give another --output_dir") from None
+    except NotImplementedError:  # a file system without locks
+        yield
+        return
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}); check its permissions") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_text(folder: str, name: str, text: str) -> str:
@@ -75,10 +123,6 @@ def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
     logging.info("%s:\n%s", path, "\n".join(f"  {line}" for line in lines))
 
 
-def _identity(config: configs.TrainingConfig, model_config: configs.BertConfig) -> dict[str, Any]:
-    return {"workflow": type(config).__name__, "config": configs.to_dict(config), "model": configs.to_dict(model_config)}
-
-
 def _check_overwrite(config: configs.TrainingConfig) -> None:
     if not config.do_train:
         raise InputError("--overwrite_output_dir throws the earlier run away, so it needs --do_train; leave it out")
@@ -91,23 +135,30 @@ def _check_overwrite(config: configs.TrainingConfig) -> None:
             )
 
 
-def _check_same(config: configs.TrainingConfig, identity: dict[str, Any], record: str) -> None:
+def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record: str) -> None:
     with tf.io.gfile.GFile(record) as file:
         try:
             recorded = json.loads(file.read())
             recorded_config, recorded_model, recorded_workflow = dict(recorded["config"]), dict(recorded["model"]), recorded["workflow"]
-        except (ValueError, KeyError, TypeError) as error:
+            recorded_data = dict(recorded.get("data", {}))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
     mend = "give another --output_dir, the same flags as before, or --overwrite_output_dir to start again"
-    if recorded_workflow != identity["workflow"]:
-        raise InputError(f"{config.output_dir}: holds a run of {recorded_workflow}, this is {identity['workflow']}; {mend}")
+    if recorded_workflow != this["workflow"]:
+        raise InputError(f"{config.output_dir}: holds a run of {recorded_workflow}, this is {this['workflow']}; {mend}")
     name = configs.differing_field(config, recorded_config) if config.do_train else None
     if name is not None:
-        old, new = recorded_config.get(name), identity["config"][name]
+        old, new = recorded_config.get(name), this["config"][name]
         raise InputError(f"{config.output_dir}: holds a run with {name}={old!r}, this one has {new!r}; {mend}")
-    for name, value in identity["model"].items():
+    for name, value in this["model"].items():
         if recorded_model.get(name, value) != value:
             raise InputError(f"{config.output_dir}: holds a model with {name}={recorded_model[name]!r}, this one has {value!r}; {mend}")
+    for name, value in this["data"].items() if config.do_train else ():
+        if recorded_data.get(name, value) != value:
+            raise InputError(
+                f"{config.output_dir}: the {name} changed since this run began; give what it began with, another --output_dir, or "
+                "--overwrite_output_dir to start again"
+            )
 
 
 def _clear(folder: str) -> None:

@@ -249,3 +249,9 @@ def test_messages_come_through_wherever_the_package_lies(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert "ours" in done.stderr.splitlines() and "theirs" not in done.stderr
+
+
+def test_a_value_that_is_not_utf8_is_told():
+    """Such bytes arrive from the command line as lone surrogates."""
+    with pytest.raises(InputError, match=r"--text: 'caf\\udce9' is not UTF-8"):
+        flag_config.parse(PredictConfig, ["predict", "--saved_model=a", "--text=caf\udce9"])

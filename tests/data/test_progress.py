@@ -23,6 +23,18 @@ def test_slow_jobs_leave_lines_with_speed_and_time_left(capsys, monkeypatch):
     ]
 
 
+def test_the_time_of_compiling_is_left_out_of_the_speed(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with Progress(101, "steps", "training") as bar:
+        now[0] += 60
+        bar.advance(1)
+        bar.start_clock()
+        now[0] += 20
+        bar.advance(20)
+    assert capsys.readouterr().err.splitlines()[-1] == "training: 21 of 101 steps, 1 steps/s, 80 s left"
+
+
 def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
     with Progress(3, "examples", "writing") as bar:

@@ -4,6 +4,8 @@ import gzip
 import os
 import re
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from bert_tf.data.records import (
     atomic_write,
     check_first_record,
     expand_patterns,
+    fingerprint,
     make_folder,
+    misfit,
     parse_spec,
     serialize,
     write_records,
@@ -168,7 +172,66 @@ def test_a_file_that_vanishes_or_shrinks_while_it_is_used(tmp_path):
         file.read(np.arange(1))
 
 
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_flipped_bit_is_named_by_its_record(tmp_path, compress):
+    """In whatever byte of a frame: the length, its checksum, the payload, its checksum."""
+    records = [b"abc", b"defgh", b"ij"]
+    path = write(tmp_path / "a", records)
+    content = bytearray((tmp_path / "a").read_bytes())
+    starts = RecordFile(path).starts
+    for place in range(starts[1], starts[2]):
+        content[place] ^= 4
+        (tmp_path / "b").write_bytes(gzip.compress(content) if compress else content)
+        content[place] ^= 4
+        with pytest.raises(InputError, match=r"b: (record 1 is damaged .*checksum.*|ends within record 1); make (it|the file) again"):
+            RecordFile(str(tmp_path / "b")).read(np.arange(3))
+
+
+def test_checksums_are_tensorflows(tmp_path):
+    """A payload of every length up to 300: TensorFlow writes, we verify; and the other way round in the round trip above."""
+    records = [bytes(range(256))[:size] * 2 for size in range(150)]
+    with tf.io.TFRecordWriter(str(tmp_path / "a")) as writer:
+        for record in records:
+            writer.write(record)
+    assert read_all(str(tmp_path / "a")) == records
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_the_fingerprint_is_of_the_content(tmp_path, compress):
+    def made(name, records):
+        return RecordFile(write(tmp_path / name, records, compress=compress))
+
+    first, same, last, order = made("a", [b"ab", b"c"]), made("b", [b"ab", b"c"]), made("c", [b"ab", b"d"]), made("d", [b"c", b"ab"])
+    assert first.fingerprint == same.fingerprint
+    assert len({first.fingerprint, last.fingerprint, order.fingerprint}) == 3
+    assert fingerprint([first, last]) == fingerprint([same, last]) != fingerprint([last, first])
+
+
+def test_the_first_record_that_does_not_fit(tmp_path):
+    good = {"input_ids": [1, 2], "input_mask": [1, 1], "segment_ids": [0, 0], "label_ids": 1, "is_real_example": 1}
+    records = [serialize(good, CLASSIFICATION)] * 3
+    fitting = RecordFile(write(tmp_path / "a", records))
+    assert misfit([fitting], CLASSIFICATION, {"seq": 2}) is None
+    bad = RecordFile(write(tmp_path / "b", [*records, serialize(good | {"input_ids": [1]}, CLASSIFICATION)]))
+    assert re.search(r"b: record 3 does not fit the others \(Key: input_ids", misfit([fitting, bad], CLASSIFICATION, {"seq": 2}))
+    text = RecordFile(write(tmp_path / "c", [records[0], b"a text"]))
+    assert re.search(r"c: record 1 does not fit the others", misfit([text], CLASSIFICATION, {"seq": 2}))
+
+
 # Writing
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    """Half-written files of processes that are gone; those of a running one stay."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for name in (f"a.partial-{gone.pid}", f"b.partial-{gone.pid}", f"a.partial-{os.getppid()}", "a.partial-notes"):
+        (tmp_path / name).write_text("half")
+    write_records([str(tmp_path / "a")], [b"x"])
+    assert sorted(os.listdir(tmp_path)) == sorted(["a", f"b.partial-{gone.pid}", f"a.partial-{os.getppid()}", "a.partial-notes"])
+    with atomic_write(str(tmp_path / "b")) as file:
+        file.write("whole")
+    assert f"b.partial-{gone.pid}" not in os.listdir(tmp_path)
 
 
 def test_records_go_round_the_files_in_turn(tmp_path):
@@ -268,6 +331,13 @@ def test_paths_and_globs(tmp_path):
     # a name that is there is taken as it is
     assert expand("c[1]") == ["c[1]"]
     assert expand_patterns(f"{tmp_path}/b, {tmp_path}/a1,", "input_file") == [f"{tmp_path}/b", f"{tmp_path}/a1"]
+
+
+def test_a_comma_in_a_name(tmp_path):
+    for name in ("a,b", "a", "b"):
+        (tmp_path / name).write_text("")
+    assert expand_patterns(f"{tmp_path}/a,b", "input_file") == [f"{tmp_path}/a,b"]
+    assert expand_patterns(f"{tmp_path}/a,{tmp_path}/b", "input_file") == [f"{tmp_path}/a", f"{tmp_path}/b"]
 
 
 def test_patterns_without_a_file(tmp_path):

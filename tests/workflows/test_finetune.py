@@ -1,15 +1,17 @@
 """Fine-tuning through its workflow: files, scores, predictions, export, and what it refuses."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.config import FinetuneConfig, PretrainConfig
+from bert_tf.config import FinetuneConfig, PredictConfig, PretrainConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.client import Predictor
-from bert_tf.workflows import finetune, pretrain
+from bert_tf.workflows import finetune, predict, pretrain
 from tests.workflows.conftest import MASKS, SAMPLE, SEQ
 
 
@@ -93,6 +95,19 @@ def test_the_export_answers_as_the_predictions_file(finished, data_dir):
     for answer, row in zip(answers, expected, strict=True):
         assert answer["label"] == row[1]
         np.testing.assert_allclose(answer["probabilities"], [float(value) for value in row[2:]], atol=1e-5)
+
+
+def test_predict_prints_each_labels_probability(finished, tmp_path, capsys):
+    folder, results, _ = finished
+    (tmp_path / "texts").write_text("The soup is hot.\nThe moon rose.\n")
+    answers = predict.run(PredictConfig(saved_model=str(folder / "export"), input_file=str(tmp_path / "texts")))
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == answers
+    raw = Predictor(results["export"]).predict(["The soup is hot.", "The moon rose."])
+    for answer, expected in zip(answers, raw, strict=True):
+        assert list(answer) == ["text", "label", "probabilities"]
+        assert list(answer["probabilities"]) == ["kitchen", "sky"]
+        assert answer["label"] == max(answer["probabilities"], key=answer["probabilities"].get)
+        np.testing.assert_allclose(list(answer["probabilities"].values()), expected["probabilities"], atol=1e-6)
 
 
 def test_the_encoder_came_from_the_checkpoint_and_trained(finished, pretrained):
@@ -187,6 +202,36 @@ def test_a_bad_row_is_named_by_file_and_line(data_dir, pretrained, tmp_path):
         (bad / "train.tsv").write_text("\n".join([*lines[: number - 1], line, *lines[number:]]) + "\n")
         with pytest.raises(InputError, match=message):
             finetune.run(config_for(bad, tmp_path / "run", init_checkpoint=str(pretrained)))
+
+
+def test_rows_that_changed_since_the_run_began_are_told(data_dir, made, tmp_path):
+    rows = tmp_path / "rows"
+    shutil.copytree(data_dir, rows)
+    values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), num_train_epochs=0.5)
+    finetune.run(config_for(rows, tmp_path / "run", **values))
+    text = (rows / "train.tsv").read_text()
+    (rows / "train.tsv").write_text(text.replace("the", "a", 1))
+    with pytest.raises(InputError, match=r"the training data changed since this run began"):
+        finetune.run(config_for(rows, tmp_path / "run", **values))
+    (rows / "train.tsv").write_text(text)
+    (tmp_path / "vocab.txt").write_text((made / "vocab.txt").read_text().replace("##ing", "##xyz"))
+    with pytest.raises(InputError, match=r"the vocabulary changed since this run began"):
+        finetune.run(config_for(rows, tmp_path / "run", **values | {"vocab_file": str(tmp_path / "vocab.txt")}))
+
+
+@pytest.mark.parametrize("lengths", ["auto", "off", "8,16"])
+def test_bucket_lengths(data_dir, made, tmp_path, lengths, caplog):
+    values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), num_train_epochs=1.0)
+    with caplog.at_level("INFO", logger="absl"):
+        results = finetune.run(config_for(data_dir, tmp_path, **values, bucket_lengths=lengths, do_eval=True, do_predict=True))
+    assert results["global_step"] == 8
+    told = re.findall(r"in batches of length ([\d, ]+)", caplog.text)
+    assert len(told) == 3
+    if lengths == "auto":
+        assert all(int(length.split(", ")[-1]) <= 24 for length in told) and "," in told[0]
+    else:
+        assert set(told) == {{"off": "24", "8,16": "8, 16, 24"}[lengths]}
+    assert len((tmp_path / "predictions.tsv").read_text().splitlines()) == 17
 
 
 def test_a_run_of_another_kind_in_the_folder_is_refused(data_dir, pretrained):

@@ -1,13 +1,18 @@
 """Pre-training through its workflow: what it writes, how it goes on, what it refuses."""
 
+import dataclasses
 import json
 import os
+import re
+import shutil
 
+import filelock
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf.config import BertConfig, PretrainConfig
+from bert_tf.data.records import RecordFile, write_records
 from bert_tf.errors import InputError
 from bert_tf.workflows import pretrain
 from tests.conftest import SHARED, needs_shared
@@ -209,6 +214,70 @@ def test_a_checkpoint_that_lost_a_file_is_told(made, tmp_path, caplog):
         path.unlink()
     with pytest.raises(InputError, match=r"put it back"):
         pretrain.run(config_for(made, tmp_path / "run", num_train_steps=4))
+
+
+def test_two_runs_at_once_in_one_folder_are_refused(made, tmp_path):
+    lock = filelock.FileLock(tmp_path / "run.lock")
+    with lock, pytest.raises(InputError, match=r"another run is training in it; wait"):
+        pretrain.run(config_for(made, tmp_path))
+    assert not list(tmp_path.glob("model.ckpt*"))
+    pretrain.run(config_for(made, tmp_path, num_train_steps=3))
+    # evaluating beside a training run is allowed
+    with lock:
+        pretrain.run(config_for(made, tmp_path, num_train_steps=3, do_train=False, do_eval=True, max_eval_steps=1))
+
+
+def test_data_that_changed_since_the_run_began_is_told(made, tmp_path):
+    for name in ("data.tfrecord", "data.tfrecord.manifest.json", "vocab.txt"):
+        shutil.copy(made / name, tmp_path / name)
+    config = config_for(made, tmp_path / "run", input_file=str(tmp_path / "data.tfrecord"), stop_at_step=3)
+    pretrain.run(config)
+    records = RecordFile(str(tmp_path / "data.tfrecord"))
+    write_records([records.path], records.read(np.arange(len(records) - 1)))
+    with pytest.raises(InputError, match=r"the training data changed since this run began; .*--overwrite_output_dir"):
+        pretrain.run(dataclasses.replace(config, stop_at_step=None))
+    # evaluating what was trained is not going on with it
+    pretrain.run(dataclasses.replace(config, do_train=False, do_eval=True, max_eval_steps=1))
+
+
+@pytest.mark.parametrize("flag, mend", [("init_checkpoint", "give a sound checkpoint"), ("continue_from", "give another --continue_from")])
+def test_a_checkpoint_that_is_not_finite_is_told(made, tmp_path, flag, mend):
+    pretrain.run(config_for(made, tmp_path / "first", num_train_steps=3, stop_at_step=2))
+    prefix = str(tmp_path / "first" / "model.ckpt-2")
+    state = weights(prefix)
+    name = "bert/encoder/layer_0/output/dense/bias"
+    state[name][3] = np.nan
+    tf.raw_ops.SaveV2(
+        prefix=prefix, tensor_names=sorted(state), shape_and_slices=[""] * len(state), tensors=[state[n] for n in sorted(state)]
+    )
+    with pytest.raises(InputError, match=rf"model\.ckpt-2: {name} holds numbers that are not finite; {mend}"):
+        pretrain.run(config_for(made, tmp_path / "second", num_train_steps=3, **{flag: str(tmp_path / "first")}))
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_damaged_newest_checkpoint_is_told(made, tmp_path):
+    pretrain.run(config_for(made, tmp_path))
+    (tmp_path / "model.ckpt-6.index").write_bytes(b"\0" * 60)
+    with pytest.raises(InputError, match=r"model\.ckpt-6: is damaged.*; remove its files, and the run goes on from the one before"):
+        pretrain.run(config_for(made, tmp_path))
+    for path in tmp_path.glob("model.ckpt-6.*"):
+        path.unlink()
+    assert pretrain.run(config_for(made, tmp_path))["global_step"] == 6
+
+
+def test_another_vocabulary_than_the_checkpoints_is_warned_of(made, tmp_path, caplog):
+    pretrain.run(config_for(made, tmp_path / "first", num_train_steps=2, num_warmup_steps=1))
+    lines = (made / "vocab.txt").read_text().splitlines()
+    lines[99] = "zebra-like"
+    (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n")
+    data = RecordFile(str(made / "data.tfrecord"))
+    write_records([str(tmp_path / "data.tfrecord")], data.read(np.arange(len(data))))  # without the manifest, which knows the vocabulary
+    changes = dict(
+        input_file=str(tmp_path / "data.tfrecord"), vocab_file=str(tmp_path / "vocab.txt"), num_train_steps=2, num_warmup_steps=1
+    )
+    with caplog.at_level("WARNING", logger="absl"):
+        pretrain.run(config_for(made, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), **changes))
+    assert re.search(r"not the vocabulary beside the checkpoint.*differ from line 100 on \('.*' there, 'zebra-like' here\)", caplog.text)
 
 
 def test_ids_outside_the_table_are_told(made, tmp_path):
