@@ -6,6 +6,7 @@ are google-research/bert's where it has the flag. Nothing here opens a file or i
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -148,10 +149,12 @@ class BuildVocabConfig:
     num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
 
     def __post_init__(self) -> None:
+        _settle(self)
         _require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
         _require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
         _require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
-        _require(0 <= self.num_unused < self.vocab_size, f"num_unused is {self.num_unused}; give 0 up to vocab_size {self.vocab_size}")
+        most = self.vocab_size - 6  # five special tokens and a piece
+        _require(0 <= self.num_unused <= most, f"num_unused is {self.num_unused}; give 0 to {most}, or a larger vocab_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +170,9 @@ class TokenizeConfig:
     implementation: str = flag(
         "python", choices=("python", "graph", "fast"), help="python: the reference; graph: TensorFlow ops, as in a SavedModel; fast: bulk."
     )
+
+    def __post_init__(self) -> None:
+        _settle(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +201,7 @@ class CreatePretrainingDataConfig:
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
 
     def __post_init__(self) -> None:
+        _settle(self)
         _check_length(self.max_seq_length)
         _require(self.max_predictions_per_seq >= 1, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give at least 1")
         _require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
@@ -227,7 +234,7 @@ class TrainingConfig:
     allow_partial: bool = flag(False, help="Start even though the checkpoint lacks some of the encoder's variables.")
     vocab_file: str | None = flag(None, help="The vocabulary. Default: the one beside --init_checkpoint.", identity=False)
     do_lower_case: bool | None = flag(
-        None, help="Lower-case and strip accents. Default: what the model's folder says, else by the vocabulary."
+        None, help="Lower-case and strip accents. Default: what the model's folder says, else by the vocabulary.", identity=False
     )
     max_seq_length: int = flag(128, help="Length of an example in pieces, [CLS] and [SEP] included.")
     do_train: bool = flag(False, help="Train.", identity=False)
@@ -236,6 +243,12 @@ class TrainingConfig:
     train_batch_size: int = flag(32, help="Examples a training step, over all devices.")
     eval_batch_size: int = flag(8, help="Examples an evaluation step.", identity=False)
     learning_rate: float = flag(5e-5, help="Peak learning rate.")
+    lr_schedule: str = flag(
+        "original",
+        choices=("original", "continuous"),
+        help="How the rate falls after the warm-up: as the original's, peak x (1 - step / num_train_steps), which begins with a drop, or "
+        "continuously from the peak.",
+    )
     bias_correction: bool = flag(False, help="Adam's bias correction, which the original leaves out.")
     random_seed: int = flag(12345, help="Seed of initial weights, example order and dropout.")
     deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
@@ -252,14 +265,11 @@ class TrainingConfig:
     num_tpu_cores: int = flag(8, help="Accepted from TF1 command lines; the TPU itself says how many it has.", identity=False)
 
     def __post_init__(self) -> None:
+        _settle(self)
         _require(
             not set(self.output_dir) & set("*?[]"),
             f"output_dir is {self.output_dir!r}; give a name without * ? [ ], which TensorFlow's readers take for patterns",
         )
-        for field in dataclasses.fields(self):  # TF1 scripts pass --init_checkpoint=$VARIABLE, empty where there is none
-            if getattr(self, field.name) == "" and field.default is None:
-                object.__setattr__(self, field.name, None)
-        _require(bool(self.output_dir), "output_dir is empty; name a directory")
         _require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
         _check_length(self.max_seq_length)
         for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
@@ -274,7 +284,7 @@ class TrainingConfig:
 class PretrainConfig(TrainingConfig):
     """Masked TFRecords in, a pre-trained checkpoint out."""
 
-    input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.")
+    input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.", identity=False)
     eval_input_file: str | None = flag(None, help="TFRecords to evaluate on. Without it --do_eval takes --input_file.", identity=False)
     model_size: str | None = flag(
         None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs --vocab_file."
@@ -309,8 +319,8 @@ class FinetuneConfig(TrainingConfig):
     """Rows of a task in, a fine-tuned model, its scores and predictions out."""
 
     task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
-    data_dir: str | None = flag(None, help="Directory of the task's official TSV files.")
-    tfds_name: str | None = flag(None, help="TensorFlow Datasets name, as glue/mrpc, in place of --data_dir.")
+    data_dir: str | None = flag(None, help="Directory of the task's official TSV files.", identity=False)
+    tfds_name: str | None = flag(None, help="TensorFlow Datasets name, as glue/mrpc, in place of --data_dir.", identity=False)
     tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
     do_predict: bool = flag(False, help="Predict the test split.", identity=False)
     predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
@@ -324,6 +334,7 @@ class FinetuneConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "task_name", self.task_name.strip().lower())
         _require(self.predict_batch_size >= 1, f"predict_batch_size is {self.predict_batch_size}; give at least 1")
         good = 0 < self.num_train_epochs <= _MOST_EPOCHS
         _require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {_MOST_EPOCHS:,}")
@@ -369,6 +380,7 @@ class PredictConfig:
     output_file: str | None = flag(None, help="JSON lines to write. Default: standard output.")
 
     def __post_init__(self) -> None:
+        _settle(self)
         _require((self.text is None) != (self.input_file is None), "give either --text or --input_file")
         _require(self.text_pair is None or self.text is not None, "text_pair is given without text; give both")
 
@@ -378,6 +390,18 @@ class DemoConfig:
     """The whole story on the sample that comes with the package."""
 
     output_dir: str = flag("demo_output", help="Where everything goes.")
+
+
+def _settle(config: Any) -> None:
+    """Makes what a notebook or a shell gives into the fields' own types, and checks that what is required is there."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if value == "" and field.default is None and field.name not in ("text", "text_pair"):
+            value = None  # shell scripts pass --init_checkpoint=$VARIABLE, empty where there is none
+        _require(value is not None or not field.metadata["required"], f"{field.name} is missing; give it")
+        object.__setattr__(config, field.name, value)
 
 
 def _check_length(max_seq_length: int) -> None:

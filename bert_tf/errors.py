@@ -1,4 +1,4 @@
-"""The one error that means "the user can mend this"."""
+"""The one error that means "the user can mend this", and how others are told."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,8 @@ class InputError(ValueError):
     The message names the file, line or field, the value found, and the mend. Scripts print it without a traceback and exit with
     code 1; in a notebook it is an ordinary `ValueError`.
     """
+
+
+def one_line(error: object) -> str:
+    """Returns an error's words, of whatever library, on one line."""
+    return " ".join(str(getattr(error, "message", None) or error).split())

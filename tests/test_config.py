@@ -131,7 +131,7 @@ def test_an_unknown_size():
         (PretrainConfig, dict(learning_rate=float("inf")), "learning_rate is inf"),
         (PretrainConfig, dict(learning_rate=2e5), "learning_rate is 200000.0; .* at most 1"),
         (PretrainConfig, dict(num_train_steps=10**13), "num_train_steps is 10000000000000; give 1 to 1,000,000,000,000"),
-        (PretrainConfig, dict(output_dir=""), "output_dir is empty"),
+        (PretrainConfig, dict(output_dir=""), "output_dir is missing"),
         (PretrainConfig, dict(random_seed=-1), "random_seed is -1"),
         (PretrainConfig, dict(random_seed=2**32), "random_seed is 4294967296"),
         (PretrainConfig, dict(num_train_steps=0), "num_train_steps is 0"),
@@ -215,7 +215,7 @@ def test_the_same_run_asked_for_more_is_the_same_run():
 
 @pytest.mark.parametrize(
     "changes",
-    [dict(learning_rate=1e-4), dict(num_train_steps=30), dict(train_batch_size=2), dict(random_seed=1), dict(input_file="z"),
+    [dict(learning_rate=1e-4), dict(num_train_steps=30), dict(train_batch_size=2), dict(random_seed=1),
      dict(bias_correction=True), dict(init_checkpoint="x"), dict(max_seq_length=64), dict(use_nsp=False)],
     ids=str,
 )  # fmt: skip
@@ -231,3 +231,15 @@ def test_a_field_added_after_the_record_compares_by_its_default():
     del recorded["use_nsp"]
     assert configs.differing_field(config, recorded) is None
     assert configs.differing_field(dataclasses.replace(config, use_nsp=False), recorded) == "use_nsp"
+
+
+def test_a_notebook_may_give_paths_and_is_told_what_is_missing(tmp_path):
+    config = FinetuneConfig(task_name=" MRPC ", output_dir=tmp_path, data_dir=tmp_path / "data", do_eval=True)
+    assert (config.task_name, config.output_dir, config.data_dir) == ("mrpc", str(tmp_path), str(tmp_path / "data"))
+    for config_class, missing in (
+        (FinetuneConfig, "output_dir"),
+        (PretrainConfig, "output_dir"),
+        (CreatePretrainingDataConfig, "input_file"),
+    ):
+        with pytest.raises(InputError, match=f"{missing} is missing"):
+            config_class()

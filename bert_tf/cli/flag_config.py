@@ -18,7 +18,7 @@ from typing import Any
 
 from absl import flags, logging
 
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 
 
 def define_flags(config_class: type) -> flags.FlagValues:
@@ -50,7 +50,7 @@ def parse(config_class: type, argv: list[str]) -> Any:
     try:
         rest = values(argv)
     except flags.Error as error:
-        raise InputError(" ".join(str(error).split())) from error
+        raise InputError(one_line(error)) from error
     if values["help"].value:
         return None
     if rest[1:]:
@@ -111,10 +111,10 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
     except Exception as error:
         # tf.io.gfile reports missing files and permissions as its own errors; they too are the user's to mend.
         if type(error).__name__ in ("NotFoundError", "PermissionDeniedError", "FailedPreconditionError") and _is_tensorflow(error):
-            _fail(" ".join(str(error).split()))
+            _fail(one_line(error))
         if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
             _fail(
-                f"out of memory ({' '.join(str(error).split())[:200]}); give a smaller --train_batch_size (or the batch size of what was "
+                f"out of memory ({one_line(error)[:200]}); give a smaller --train_batch_size (or the batch size of what was "
                 "running) or --max_seq_length, or a smaller model"
             )
         raise

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+GLOBAL_STEP = "global_step"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -110,12 +112,17 @@ def training_state(variables: Sequence, m: Sequence, v: Sequence, num_hidden_lay
     Returns:
       tf.Variable by name: NAME, NAME/adam_m, NAME/adam_v for each variable, and global_step.
     """
-    rows = expand(num_hidden_layers)
-    state: dict[str, Any] = {"global_step": global_step}
-    for variable, first, second in zip(variables, m, v, strict=True):
-        name = rows[variable.path].tf1
-        state |= {name: variable.value, f"{name}/adam_m": first, f"{name}/adam_v": second}
+    state = model_state(variables, num_hidden_layers, global_step)
+    names = [name for name in state if name != GLOBAL_STEP]
+    for name, first, second in zip(names, m, v, strict=True):
+        state |= {f"{name}/adam_m": first, f"{name}/adam_v": second}
     return state
+
+
+def model_state(variables: Sequence, num_hidden_layers: int, global_step: Any) -> dict[str, Any]:
+    """Returns what evaluation reads of a run's checkpoint: NAME for each variable, and global_step."""
+    rows = expand(num_hidden_layers)
+    return {rows[variable.path].tf1: variable.value for variable in variables} | {GLOBAL_STEP: global_step}
 
 
 def tf1_spellings() -> dict[str, Row]:

@@ -3,13 +3,12 @@
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.convert.names import tf1_spellings
+from bert_tf.convert.names import GLOBAL_STEP, tf1_spellings
 from bert_tf.convert.source import SourceWeights
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 
 # What training keeps beside the variables: Adam's two averages of each, and the step.
 _SLOTS = ("/adam_m", "/adam_v")
-_STEP = "global_step"
 
 
 def read(prefix: str) -> SourceWeights:
@@ -34,11 +33,12 @@ def read(prefix: str) -> SourceWeights:
             raise _damaged(prefix, error) from error
 
     def is_training_state(name: str) -> bool:
-        return name == _STEP or any(name.endswith(slot) and name.removesuffix(slot) in shapes for slot in _SLOTS)
+        return name == GLOBAL_STEP or any(name.endswith(slot) and name.removesuffix(slot) in shapes for slot in _SLOTS)
 
     return SourceWeights(prefix, shapes, read_tensor, tf1_spellings(), quiet=is_training_state)
 
 
 def _damaged(prefix: str, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())
-    return InputError(f"{prefix}: cannot be read as a checkpoint ({reason}); copy its .index and .data files again, or give another")
+    return InputError(
+        f"{prefix}: cannot be read as a checkpoint ({one_line(error)}); copy its .index and .data files again, or give another"
+    )

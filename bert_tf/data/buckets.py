@@ -66,7 +66,7 @@ class BucketPlan:
           lengths: int64[records], pieces of each record without padding.
           buckets: Ascending lengths, the last one at least as long as the longest record.
           batch_size: Records a batch.
-          num_steps: Steps of the whole training. None: one pass over the records, the last batch perhaps not full.
+          num_steps: Steps of the whole training. None: one pass over the records, one batch perhaps not full.
           seed: The seed of all orders. None: the records' own order, and the longest batches first, so that what does not fit into
             memory fails at once.
         """
@@ -80,7 +80,9 @@ class BucketPlan:
         self._current: tuple[int, list[tuple[Lengths, int]]] = (-1, [])  # a window and its batches
 
     def batch(self, step: int) -> tuple[Lengths, int]:
-        """Returns the step's record numbers, int64[batch_size or, in the last batch of one pass, fewer], and its length in pieces."""
+        """Returns the step's record numbers, int64[batch_size or, in one batch of one pass, fewer], and its length in pieces."""
+        if not 0 <= step < self.num_steps:
+            raise IndexError(f"step {step} of {self.num_steps}")
         window, within = divmod(step, self._steps_per_window)
         current, batches = self._current  # read once: the thread that reads ahead may have come to the next window
         if current != window:

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from bert_tf.data.records import atomic_write
+from bert_tf.data.files import atomic_write
 from bert_tf.errors import InputError
 
 SUFFIX = ".manifest.json"

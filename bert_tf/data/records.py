@@ -1,4 +1,4 @@
-"""TFRecord files: written whole or not at all, opened by glob, and read at any record number.
+"""TFRecord files: written whole or not at all, and read at any record number.
 
 A TFRecord is framed as length (8 bytes, little endian), its checksum (4), the payload, its checksum (4). Knowing where each record
 starts makes the input position arithmetic: record number -> file and offset, with no iterator to wind forward.
@@ -16,72 +16,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import google_crc32c
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
+from bert_tf.data.files import make_folder, partial_name, plain_reason, remove_left_behind, remove_quietly
 from bert_tf.data.schema import RecordKind
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"  # the first two alone may be a record's length
 _DTYPES = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}  # by tf.train.Feature's field
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
-
-
-def expand_patterns(patterns: str, flag_name: str) -> list[str]:
-    """Returns the files that comma-separated paths and globs name, sorted within each pattern, each once.
-
-    Raises:
-      InputError: A pattern that matches no file, or a directory.
-    """
-    files: list[str] = []
-    # a file whose own name holds a comma
-    whole = [patterns] if "," in patterns and tf.io.gfile.exists(patterns) else patterns.split(",")
-    for pattern in (part.strip() for part in whole):
-        if not pattern:
-            continue
-        matches = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
-        if not matches:
-            raise InputError(f"--{flag_name}: no file matches {pattern!r}; check the path")
-        for path in matches:
-            if tf.io.gfile.isdir(path):
-                raise InputError(f"--{flag_name}: {path} is a directory; name files, as {path.rstrip('/')}/*")
-        files.extend(path for path in matches if path not in files)
-    if not files:
-        raise InputError(f"--{flag_name}: names no file")
-    return files
-
-
-@contextlib.contextmanager
-def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
-    """Yields a file that appears under `path` only when it is whole.
-
-    It is written beside and renamed at the end; when anything fails, nothing is left behind.
-    """
-    if "://" not in path:
-        path = os.path.realpath(path)  # a link stays a link
-    folder = os.path.dirname(path)
-    beside = f"{path}.partial-{os.getpid()}"
-    try:
-        if folder:
-            tf.io.gfile.makedirs(folder)
-        _remove_left_behind(path)
-        with tf.io.gfile.GFile(beside, mode) as file:
-            file.write("")  # the file is made by the first write, and may be meant to stay empty
-            yield file
-        tf.io.gfile.rename(beside, path, overwrite=True)
-    except tf.errors.OpError as error:
-        _remove_quietly(beside)
-        raise InputError(f"{path}: cannot be written ({_plain(error)}); check the path and its permissions") from error
-    except BaseException:
-        _remove_quietly(beside)
-        raise
-
-
-def make_folder(path: str) -> None:
-    """Creates a folder, or raises an InputError that names it."""
-    try:
-        tf.io.gfile.makedirs(path)
-    except tf.errors.OpError as error:
-        raise InputError(f"{path}: cannot be created ({_plain(error)}); check the path and its permissions") from error
+_CHECKED_AT_ONCE = 1024
 
 
 def serialize(features: Mapping[str, Sequence[int] | Sequence[float]], kind: RecordKind) -> bytes:
@@ -107,14 +52,14 @@ def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool
     """
     counts = [0] * len(paths)
     options = tf.io.TFRecordOptions(compression_type="GZIP" if compress else "")
-    beside = [f"{path}.partial-{os.getpid()}" for path in paths]
+    beside = [partial_name(path) for path in paths]
     writers: list[tf.io.TFRecordWriter] = []
     turn = 0
     try:
         with contextlib.ExitStack() as stack:
             for turn, path in enumerate(paths):
                 make_folder(os.path.dirname(path) or ".")
-                _remove_left_behind(path)
+                remove_left_behind(path)
                 writers.append(stack.enter_context(tf.io.TFRecordWriter(beside[turn], options)))
             for number, record in enumerate(records):
                 turn = number % len(paths)
@@ -124,11 +69,13 @@ def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool
             tf.io.gfile.rename(beside[turn], path, overwrite=True)
     except tf.errors.OpError as error:
         for path in beside:
-            _remove_quietly(path)
-        raise InputError(f"{paths[turn]}: cannot be written ({_plain(error)}); check the path, its permissions and the disk") from error
+            remove_quietly(path)
+        raise InputError(
+            f"{paths[turn]}: cannot be written ({plain_reason(error)}); check the path, its permissions and the disk"
+        ) from error
     except BaseException:
         for path in beside:
-            _remove_quietly(path)
+            remove_quietly(path)
         raise
     return counts
 
@@ -189,7 +136,7 @@ class RecordFile:
         if size == 0:
             raise InputError(f"{self.path}: is empty; make it again")
         starts, digest = [0], hashlib.sha256()
-        with contextlib.nullcontext() if self._bytes is not None else open_local_or_remote(self.path) as file:
+        with contextlib.nullcontext() if self._bytes is not None else _open_for_seeking(self.path) as file:
             while starts[-1] < size:
                 begin = starts[-1]
                 # the checksum of the record before comes along with the header
@@ -232,11 +179,6 @@ def fingerprint(files: Sequence[RecordFile]) -> str:
     return hashlib.sha256(" ".join(file.fingerprint for file in files).encode()).hexdigest()
 
 
-def open_local_or_remote(path: str):
-    """Returns a binary file to seek in: Python's own where the path is local, as it buffers small reads."""
-    return tf.io.gfile.GFile(path, "rb") if "://" in path else open(path, "rb")
-
-
 def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, int], flags: Mapping[str, str]) -> None:
     """Checks that a file's records have the lengths which the flags promise.
 
@@ -249,10 +191,11 @@ def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, in
     Raises:
       InputError: A missing feature, or another length: with both numbers.
     """
+    (record,) = file.read(np.asarray([0]))
     example = tf.train.Example()
     try:
-        example.ParseFromString(file.read(np.asarray([0]))[0])
-    except Exception as error:
+        example.ParseFromString(record)
+    except DecodeError as error:
         raise InputError(f"{file.path}: its first record is no tf.train.Example; give TFRecords made for {kind.name}") from error
     for feature in kind.features:
         if feature.name not in example.features.feature:
@@ -274,15 +217,35 @@ def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, in
 
 
 def misfit(files: Sequence[RecordFile], kind: RecordKind, axes: Mapping[str, int]) -> str | None:
-    """Returns which record is the first that cannot be parsed, and why, or None: for the message when a batch could not be."""
-    spec = parse_spec(kind, axes)
+    """Returns which record is the first that no batch can be made of, why, and what to do; None where all are sound.
+
+    To be asked when a batch failed: it reads the files from the start.
+    """
     for file in files:
-        for number in range(len(file)):
-            try:
-                tf.io.parse_single_example(file.read(np.asarray([number]))[0], spec)
-            except tf.errors.OpError as error:
-                reason = re.search(r"(Key: .*|Could not parse[^.,]*)", " ".join(error.message.split()))
-                return f"{file.path}: record {number} does not fit the others ({reason[1][:200] if reason else error.message[:200]})"
+        for first in range(0, len(file), _CHECKED_AT_ONCE):
+            numbers = np.arange(first, min(first + _CHECKED_AT_ONCE, len(file)))
+            records = file.read(numbers)
+            if _fault(records, kind, axes) is None:
+                continue
+            for number, record in zip(numbers, records):
+                fault = _fault([record], kind, axes)
+                if fault is not None:
+                    return f"{file.path}: record {number} {fault}"
+    return None
+
+
+def _fault(records: Sequence[bytes], kind: RecordKind, axes: Mapping[str, int]) -> str | None:
+    """Returns what is wrong with any of the records, or None."""
+    try:
+        parsed = tf.io.parse_example(records, parse_spec(kind, axes))
+    except tf.errors.OpError as error:
+        reason = re.search(r"(Key: .*|Could not parse[^.,]*)", one_line(error))
+        return f"does not fit the others ({reason[1][:200] if reason else one_line(error)[:200]}); make the file again"
+    for name, bound in kind.bounds(axes).items():
+        values = parsed[name].numpy()
+        outside = values[(values < 0) | (values >= bound)]
+        if outside.size:
+            return f"holds {name} {outside.flat[0]}, outside 0 to {bound - 1}; give the data, vocabulary and config of one model"
     return None
 
 
@@ -309,7 +272,7 @@ def _open_named(path: str) -> Iterator[tf.io.gfile.GFile]:
         with tf.io.gfile.GFile(path, "rb") as file:
             yield file
     except tf.errors.OpError as error:
-        raise InputError(f"{path}: cannot be read ({_plain(error)}); check the path and its permissions") from error
+        raise InputError(f"{path}: cannot be read ({plain_reason(error)}); check the path and its permissions") from error
 
 
 def _unpack(path: str, packed: bytes) -> bytes:
@@ -319,35 +282,6 @@ def _unpack(path: str, packed: bytes) -> bytes:
         raise InputError(f"{path}: damaged or cut gzip file ({error}); make it again") from error
 
 
-def _remove_quietly(path: str) -> None:
-    with contextlib.suppress(tf.errors.OpError):
-        tf.io.gfile.remove(path)
-
-
-def _remove_left_behind(path: str) -> None:
-    """Removes the half-written file of an earlier run that was killed while it wrote `path`, on this machine."""
-    if "://" in path:
-        return
-    folder, name = os.path.split(path)
-    entries: list[str] = []
-    with contextlib.suppress(OSError):  # a folder that may be written to but not listed
-        entries = os.listdir(folder or ".")
-    for entry in entries:
-        match = re.fullmatch(re.escape(name) + r"\.partial-(\d+)", entry)
-        if match and not _is_running(int(match[1])):
-            _remove_quietly(os.path.join(folder, entry))
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # another user's process; or a number that is none
-        return True
-    return True
-
-
-def _plain(error: Exception) -> str:
-    """Returns a TensorFlow error's own words on one line, without the path it begins with."""
-    return " ".join(str(getattr(error, "message", error)).split()).split(";")[-1].strip()
+def _open_for_seeking(path: str):
+    """Returns a binary file to seek in: Python's own where the path is local, as it buffers small reads."""
+    return tf.io.gfile.GFile(path, "rb") if "://" in path else open(path, "rb")

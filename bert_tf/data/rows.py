@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from bert_tf.data.text_files import read_lines
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 from bert_tf.tasks.spec import TEST, Row, TaskSpec, TfdsSource
 from bert_tf.tasks.tsv import parse_tsv
 
@@ -63,7 +63,7 @@ def read_tfds_rows(spec: TaskSpec, split: str, tfds_name: str, tfds_data_dir: st
     try:
         records = list(builder.as_dataset(split=tfds_split, shuffle_files=False).as_numpy_iterator())
     except tf.errors.OpError as error:
-        raise InputError(f"{builder.data_path}: cannot be read ({_one_line(error.message)}); prepare {tfds_name} again") from error
+        raise InputError(f"{builder.data_path}: cannot be read ({one_line(error)}); prepare {tfds_name} again") from error
     if not records:
         raise InputError(f"{where}: has no rows; prepare {tfds_name} again")
     if source.columns.id in features:
@@ -118,7 +118,7 @@ def _prepared_builder(tfds_name: str, data_dir: str | None) -> Any:
         builder.download_and_prepare()
     except Exception as error:  # servers, archives and file systems fail in ways of their own
         raise InputError(
-            f"--tfds_name={tfds_name}: is not in {builder.data_path} and cannot be downloaded ({_one_line(error)[:300]}); "
+            f"--tfds_name={tfds_name}: is not in {builder.data_path} and cannot be downloaded ({one_line(error)[:300]}); "
             f"run `tfds build {tfds_name}` where there is a network and give its --data_dir as --tfds_data_dir, or give --data_dir"
         ) from error
     return builder
@@ -135,7 +135,3 @@ def _reachable(urls: Mapping[str, Any]) -> bool:
             continue
         return True
     return False
-
-
-def _one_line(message: object) -> str:
-    return " ".join(str(message).split())

@@ -1,7 +1,8 @@
 """Every kind of record as one table: name, shape, dtype and role of each feature.
 
 Writers, readers, models and export signatures take names and shapes from here; the names are google-research/bert's. Axes are
-written by name: `seq` is max_seq_length, `masks` is max_predictions_per_seq.
+written by name: `seq` is max_seq_length, `masks` is max_predictions_per_seq; `vocab`, `segments` and `labels` are sizes of the model's
+tables.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,22 @@ WEIGHT = "weight"  # how much a target counts
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature of a record: `shape` holds axis names and sizes; `required` features must be in the file."""
+    """One feature of a record.
+
+    Attributes:
+      name: Its key in the tf.train.Example.
+      shape: Axis names and sizes.
+      dtype: int64 or float32.
+      role: What it is to the model.
+      below: Its numbers are from 0 up to, not including, this size or the size of this axis.
+      required: Whether it must be in the file.
+    """
 
     name: str
     shape: tuple[str | int, ...]
     dtype: str
     role: str
+    below: str | int | None = None
     required: bool = True
 
 
@@ -30,10 +41,6 @@ class RecordKind:
 
     name: str
     features: tuple[Feature, ...]
-
-    def names(self, role: str) -> tuple[str, ...]:
-        """Returns the names of the features with this role."""
-        return tuple(feature.name for feature in self.features if feature.role == role)
 
     def sizes(self, axes: Mapping[str, int]) -> dict[str, int]:
         """Returns how many numbers each feature holds, given the length of each axis."""
@@ -45,11 +52,20 @@ class RecordKind:
             sizes[feature.name] = size
         return sizes
 
+    def bounds(self, axes: Mapping[str, int]) -> dict[str, int]:
+        """Returns, for each feature whose numbers have a known bound, the first number that is too large."""
+        bounds = {}
+        for feature in self.features:
+            bound = axes.get(feature.below) if isinstance(feature.below, str) else feature.below
+            if bound is not None:
+                bounds[feature.name] = bound
+        return bounds
+
 
 ENCODER_INPUTS = (
-    Feature("input_ids", ("seq",), "int64", INPUT),
-    Feature("input_mask", ("seq",), "int64", INPUT),
-    Feature("segment_ids", ("seq",), "int64", INPUT),
+    Feature("input_ids", ("seq",), "int64", INPUT, below="vocab"),
+    Feature("input_mask", ("seq",), "int64", INPUT, below=2),
+    Feature("segment_ids", ("seq",), "int64", INPUT, below="segments"),
 )
 
 # 1 for an example, 0 for one that only fills up the last batch. The original writes it for classification; files without it hold
@@ -60,12 +76,12 @@ PRETRAINING = RecordKind(
     "pretraining",
     (
         *ENCODER_INPUTS,
-        Feature("masked_lm_positions", ("masks",), "int64", INPUT),
-        Feature("masked_lm_ids", ("masks",), "int64", TARGET),
+        Feature("masked_lm_positions", ("masks",), "int64", INPUT, below="seq"),
+        Feature("masked_lm_ids", ("masks",), "int64", TARGET, below="vocab"),
         Feature("masked_lm_weights", ("masks",), "float32", WEIGHT),
-        Feature("next_sentence_labels", (1,), "int64", TARGET),
+        Feature("next_sentence_labels", (1,), "int64", TARGET, below=2),
         IS_REAL,
     ),
 )
 
-CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET), IS_REAL))
+CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET, below="labels"), IS_REAL))

@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from bert_tf.data.text_files import read_lines
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 
 
 class Predictor:
@@ -24,7 +24,7 @@ class Predictor:
         try:
             self._model = tf.saved_model.load(self.path)
         except Exception as error:  # the loader tells damage in many types: OpError, OSError, IndexError, ...
-            raise InputError(f"{self.path}: cannot be loaded as a SavedModel ({' '.join(str(error).split())}); export it again") from error
+            raise InputError(f"{self.path}: cannot be loaded as a SavedModel ({one_line(error)}); export it again") from error
         if "serving_default" not in self._model.signatures:
             raise InputError(f"{self.path}: has no signature serving_default; export it again")
         self._signature = self._model.signatures["serving_default"]

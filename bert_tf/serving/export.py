@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, one_line
 from bert_tf.serving.signatures import ServingModule
 
 # How far the reloaded model's answers may be from the model's own.
@@ -63,7 +63,7 @@ def _write(module: ServingModule, path: str, signatures: Mapping, assets: Mappin
 
 
 def _unwritable(path: str, error: tf.errors.OpError) -> InputError:
-    return InputError(f"{path}: cannot be written ({' '.join(error.message.split())}); check the path and its permissions")
+    return InputError(f"{path}: cannot be written ({one_line(error)}); check the path and its permissions")
 
 
 def _remove(folder: str) -> None:

@@ -14,13 +14,13 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from bert_tf.data.records import atomic_write
-from bert_tf.errors import InputError
+from bert_tf.data.files import atomic_write, partial_name
+from bert_tf.errors import InputError, one_line
 
-GLOBAL_STEP = "global_step"
+GLOBAL_STEP = "global_step"  # its name in convert/names.py as well, a sibling room
 _DATA, _INDEX = ".data-00000-of-00001", ".index"
 _WHOLE = re.compile(r"model\.ckpt-(\d+)\.index")
-_PARTIAL = re.compile(r"model\.ckpt-\d+\.partial-\d+\..*")
+_PARTIAL = re.compile(r"model\.ckpt-\d+\.partial-[^.]+\..*")
 
 
 class Checkpoints:
@@ -35,7 +35,7 @@ class Checkpoints:
     def save(self, step: int) -> str:
         """Writes model.ckpt-<step>, drops the oldest ones beyond the number to keep, and returns the new one's prefix."""
         prefix = os.path.join(self.folder, f"model.ckpt-{step}")
-        beside = f"{prefix}.partial-{os.getpid()}"
+        beside = partial_name(prefix)
         names = sorted(self._variables)
         try:
             tf.raw_ops.SaveV2(
@@ -51,8 +51,9 @@ class Checkpoints:
             for ending in (_DATA, _INDEX):
                 with contextlib.suppress(tf.errors.OpError):
                     tf.io.gfile.remove(beside + ending)
-            reason = " ".join(error.message.split())
-            raise InputError(f"{prefix}: cannot be written ({reason}); check the permissions of output_dir and the disk") from error
+            raise InputError(
+                f"{prefix}: cannot be written ({one_line(error)}); check the permissions of output_dir and the disk"
+            ) from error
         self._tidy()
         return prefix
 
@@ -84,8 +85,7 @@ class Checkpoints:
             try:
                 value = reader.get_tensor(name)
             except Exception as error:  # the reader tells damage in many types: OpError, IndexError, ...
-                reason = " ".join(str(error).split())
-                raise InputError(f"{prefix}: is damaged ({reason}); {mend}") from error
+                raise InputError(f"{prefix}: is damaged ({one_line(error)}); {mend}") from error
             if not np.isfinite(value).all():
                 raise InputError(f"{prefix}: {name} holds numbers that are not finite; {mend}")
             variable.assign(tf.cast(value, variable.dtype))

@@ -36,19 +36,28 @@ class Limits:
 class Trainer:
     """Model, loss and optimizer, compiled into one function that runs many steps."""
 
-    def __init__(self, model: keras.Model, sums: SumsFunction, optimizer: AdamWeightDecay, seed: int, jit_compile: bool = False):
-        """Creates the step counter; nothing is compiled before the first step.
+    def __init__(
+        self,
+        model: keras.Model,
+        sums: SumsFunction,
+        optimizer: AdamWeightDecay,
+        global_step: tf.Variable,
+        seed: int,
+        jit_compile: bool = False,
+    ):
+        """Compiles nothing before the first step.
 
         Args:
           model: The model to train.
           sums: From (logits, batch) to the sums behind losses and metrics.
           optimizer: What updates the model's variables.
+          global_step: int64[], how many steps the model has been trained for.
           seed: The seed of all dropout masks.
           jit_compile: Whether XLA compiles the step.
         """
         self.model = model
         self.optimizer = optimizer
-        self.global_step = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
+        self.global_step = global_step
         self._sums = sums
         self._seed = seed
         self._step = tf.function(self._train_step, jit_compile=jit_compile)
@@ -85,7 +94,7 @@ class Trainer:
           InputError: A loss or gradient that is no longer finite, or a data file that cannot be read any more.
         """
         writer = tf.summary.create_file_writer(log_dir)
-        iterator = iter(batches.dataset(limits.first_step))
+        iterator = iter(batches.dataset(limits.first_step, limits.last_step - limits.first_step))
         step, seconds_per_step, state = limits.first_step, None, f"step {limits.first_step}"
         with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
             while step < limits.last_step:
@@ -103,6 +112,8 @@ class Trainer:
                             f"the {name} is {metrics[name]} within steps {step - count + 1} to {step}; the last checkpoint is kept: start "
                             "again with a lower --learning_rate, in another --output_dir"
                         )
+                # the rate of the call's last step, not the mean over the call
+                metrics["learning_rate"] = float(self.optimizer.schedule(tf.constant(step - 1, tf.int64)))
                 if seconds_per_step is not None:
                     metrics["examples_per_second"] = batches.batch_size / seconds_per_step
                 for name, value in metrics.items():

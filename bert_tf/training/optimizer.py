@@ -16,18 +16,20 @@ class LinearSchedule:
 
     Steps count from 0, so the first update has rate 0 when there is a warmup. The decay is measured from step 0, not from the end
     of the warmup: at that point the rate drops from init to init x (1 - warmup / num_train_steps), in the original as here.
+    The continuous form decays from the end of the warmup: init x (num_train_steps - step) / (num_train_steps - warmup).
     """
 
-    def __init__(self, learning_rate: float, num_train_steps: int, num_warmup_steps: int):
-        """Takes the peak rate and the two lengths in steps."""
+    def __init__(self, learning_rate: float, num_train_steps: int, num_warmup_steps: int, continuous: bool = False):
+        """Takes the peak rate, the two lengths in steps, and whether the rate falls from the peak without a drop."""
         self.learning_rate = learning_rate
         self.num_train_steps = num_train_steps
         self.num_warmup_steps = num_warmup_steps
+        self._decay_from = num_warmup_steps if continuous else 0
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the rate, float32[], for the update that follows `step` finished ones (int64[])."""
         done = tf.cast(step, tf.float32)
-        decayed = self.learning_rate * tf.maximum(0.0, 1.0 - done / self.num_train_steps)
+        decayed = self.learning_rate * tf.maximum(0.0, 1.0 - (done - self._decay_from) / (self.num_train_steps - self._decay_from))
         if not self.num_warmup_steps:
             return decayed
         return tf.where(step < self.num_warmup_steps, self.learning_rate * done / self.num_warmup_steps, decayed)

@@ -6,6 +6,14 @@ import tensorflow as tf
 from bert_tf.config import TrainingConfig
 
 
+def device() -> str:
+    """Returns what training runs on, in words."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        return "the CPU"
+    return tf.config.experimental.get_device_details(gpus[0]).get("device_name", "a GPU")
+
+
 def set_up(config: TrainingConfig) -> None:
     """Seeds every generator and, where asked for, makes TensorFlow's operations deterministic."""
     keras.utils.set_random_seed(config.random_seed)

@@ -6,9 +6,8 @@ from collections import Counter
 from absl import logging
 
 from bert_tf.config import BuildVocabConfig
-from bert_tf.data.outputs import output_files
+from bert_tf.data.files import atomic_write, expand_patterns, output_files
 from bert_tf.data.progress import Progress
-from bert_tf.data.records import atomic_write, expand_patterns
 from bert_tf.data.text_files import read_lines, total_bytes
 from bert_tf.errors import InputError
 from bert_tf.text.vocab import Vocabulary

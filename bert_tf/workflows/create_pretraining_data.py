@@ -9,10 +9,10 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig, to_dict
+from bert_tf.data.files import expand_patterns, output_files
 from bert_tf.data.manifest import remove_manifests, write_manifests
-from bert_tf.data.outputs import output_files
 from bert_tf.data.progress import Progress
-from bert_tf.data.records import expand_patterns, serialize, write_records
+from bert_tf.data.records import serialize, write_records
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.data.text_files import read_lines, total_bytes
 from bert_tf.errors import InputError

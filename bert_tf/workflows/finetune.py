@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,7 @@ from bert_tf.tasks.table import find_task
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.training.loop import predict
-from bert_tf.training.optimizer import LinearSchedule
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.training_run import open_run
 
@@ -56,21 +54,24 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    files = _model_files(model_config, vocab, spec)
     results: dict[str, Any] = {}
     with open_run(
         config,
         model_config,
         lambda: ClassificationModel(model_config, len(spec.labels)),
         classification_sums,
-        LinearSchedule(config.learning_rate, num_steps, int(num_steps * config.warmup_proportion)),
-        files=_model_files(model_config, vocab, spec),
-        data={"training data": _fingerprint(rows.get(TRAIN, [])), "vocabulary": vocab.sha256},
+        num_train_steps=num_steps,
+        num_warmup_steps=int(num_steps * config.warmup_proportion),
+        last_step=num_steps,
+        files=files,
+        data={run_directory.TRAINING_DATA: _fingerprint(rows.get(TRAIN, [])), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)},
         need_heads=not config.do_train,  # without training, the classifier itself must be in the checkpoint
     ) as training:
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
                 logging.warning("no --init_checkpoint: training starts from random weights")
-            training.train(lambda: _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps), num_steps)
+            training.train(lambda: _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps))
         if config.do_eval:
             logits = predict(training.model, _batches(config, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
             results |= _scores(spec, rows[DEV], logits) | {"global_step": training.step}
@@ -79,19 +80,19 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
             logits = predict(training.model, _batches(config, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
             _write_predictions(config, spec, rows[TEST], logits)
         if config.do_export:
-            results["export"] = _export(config, training.model, model_config, vocab, spec)
+            results["export"] = _export(config, training.model, model_config, vocab, spec, files)
         return results | {"global_step": training.step}
 
 
 def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
-    """Returns the vocabulary and the model's shape: from the flags, else from the checkpoint's folder, else from output_dir."""
-    start = config.init_checkpoint or latest_checkpoint(config.output_dir)
+    """Returns the vocabulary and the model's shape: from the flags, else from the folder of the checkpoint that the run starts from."""
+    start = run_directory.start_of(config)
     vocab_file = config.vocab_file or (model_folder.find_vocab(start) if start else None)
     if vocab_file is None:
         raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
     vocab = model_folder.read_vocab(vocab_file)
-    if config.vocab_file is not None and config.init_checkpoint is not None:
-        model_folder.check_vocab_of(config.init_checkpoint, vocab)
+    if config.vocab_file is not None and start is not None:
+        model_folder.check_vocab_of(start, vocab)
     config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
     if config_file is None:
         raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
@@ -156,7 +157,8 @@ def _batches(
     buckets = config.fixed_buckets() or choose_lengths(np.asarray(lengths), config.max_seq_length)
     logging.info("%s: %.1f pieces an example, in batches of length %s", split, np.mean(lengths), ", ".join(map(str, buckets)))
     plan = BucketPlan(np.asarray(lengths), buckets, batch_size, num_steps, config.random_seed if num_steps else None)
-    return BucketedBatches([RecordFile(path)], CLASSIFICATION, {"seq": config.max_seq_length}, batch_size, plan)
+    axes = {"seq": config.max_seq_length}
+    return BucketedBatches([RecordFile(path)], CLASSIFICATION, axes, batch_size, plan)
 
 
 def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str, float]:
@@ -168,20 +170,19 @@ def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str
       logits: float32[rows, labels].
     """
     labels = np.asarray([spec.label_id(row.label) for row in rows])
-    log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-    loss = float(-log_probabilities[np.arange(len(labels)), labels].mean())
+    loss = float(-_log_probabilities(logits)[np.arange(len(labels)), labels].mean())
     scores = metrics.compute(dict.fromkeys(("accuracy", *spec.metrics)), labels, logits.argmax(axis=1))
     for name, reason in metrics.undefined(scores).items():
         logging.warning("%s is undefined here: %s", name, reason)
     return {f"eval_{name}": value for name, value in scores.items()} | {"eval_loss": loss, "loss": loss}
 
 
-def _probabilities(logits: np.ndarray) -> np.ndarray:
-    return np.exp(logits - np.logaddexp.reduce(logits, axis=1, keepdims=True))
+def _log_probabilities(logits: np.ndarray) -> np.ndarray:
+    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
 
 
 def _write_predictions(config: FinetuneConfig, spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> None:
-    probabilities = _probabilities(logits)
+    probabilities = np.exp(_log_probabilities(logits))
     files = {
         "test_results.tsv": probability_lines(probabilities),
         "predictions.tsv": prediction_lines([row.id for row in rows], spec.labels, probabilities),
@@ -191,7 +192,14 @@ def _write_predictions(config: FinetuneConfig, spec: TaskSpec, rows: Sequence[Ro
         logging.info("%d predictions in %s", len(rows), path)
 
 
-def _export(config: FinetuneConfig, model: ClassificationModel, model_config: BertConfig, vocab: Vocabulary, spec: TaskSpec) -> str:
+def _export(
+    config: FinetuneConfig,
+    model: ClassificationModel,
+    model_config: BertConfig,
+    vocab: Vocabulary,
+    spec: TaskSpec,
+    files: Mapping[str, str],
+) -> str:
     is_pair = spec.num_texts == 2
     module = ClassifierModule(
         spec.labels,
@@ -206,6 +214,6 @@ def _export(config: FinetuneConfig, model: ClassificationModel, model_config: Be
         {"signature": "serving_default", **texts},
         {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]},
     ]
-    path = export(module, os.path.join(config.output_dir, "export"), _model_files(model_config, vocab, spec), probes)
+    path = export(module, os.path.join(config.output_dir, "export"), files, probes)
     logging.info("exported to %s", path)
     return path

@@ -5,8 +5,7 @@ import sys
 from typing import Any
 
 from bert_tf.config import PredictConfig
-from bert_tf.data.outputs import output_files
-from bert_tf.data.records import atomic_write
+from bert_tf.data.files import atomic_write, output_files
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 from bert_tf.serving.client import Predictor
@@ -19,8 +18,12 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
 
     A classifier's outputs are the label and each label's probability by its name.
     """
+    output = None
     if config.output_file is not None:
-        output_files(config.output_file, "output_file", [config.input_file] if config.input_file is not None else [])
+        outputs = output_files(config.output_file, "output_file", [config.input_file] if config.input_file is not None else [])
+        if len(outputs) > 1:
+            raise InputError(f"--output_file: names {len(outputs)} files; give one")
+        output = outputs[0]
     rows = _rows(config)
     predictor = Predictor(config.saved_model)
     results: list[dict[str, Any]] = []
@@ -30,10 +33,10 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
         outputs = predictor.predict([row["text"] for row in part], pairs)
         results.extend(row | _named(output, predictor.labels) for row, output in zip(part, outputs))
     lines = "".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results)
-    if config.output_file is None:
+    if output is None:
         sys.stdout.write(lines)
     else:
-        with atomic_write(config.output_file) as file:
+        with atomic_write(output) as file:
             file.write(lines)
     return results
 

@@ -9,8 +9,9 @@ from absl import logging
 
 from bert_tf.config import BertConfig, PretrainConfig
 from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.files import expand_patterns
 from bert_tf.data.manifest import Manifest, is_manifest, read_manifest
-from bert_tf.data.records import RecordFile, check_first_record, expand_patterns, fingerprint
+from bert_tf.data.records import RecordFile, check_first_record, fingerprint
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.errors import InputError
 from bert_tf.modeling.losses import pretraining_sums
@@ -18,7 +19,6 @@ from bert_tf.modeling.models import PretrainingModel
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.training.loop import evaluate
-from bert_tf.training.optimizer import LinearSchedule
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.export_encoder import export_encoder
 from bert_tf.workflows.training_run import open_run
@@ -31,7 +31,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     """Returns what was reached: `global_step`, the evaluation's figures, and `export`, the SavedModel's path, where asked for.
 
     Raises:
-      InputError: What the user can mend, before anything is written.
+      InputError: What the user can mend; what can be known before the training begins, before anything is written.
     """
     if not (config.do_train or config.do_eval or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_eval and --do_export")
@@ -40,15 +40,18 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     train_files = _open_files(config.input_file, "input_file", config, model_config, vocab)
     eval_files = _eval_files(config, train_files, model_config, vocab)
 
-    data = {"training data": fingerprint(train_files)} | ({"vocabulary": vocab.sha256} if vocab is not None else {})
+    data = {run_directory.TRAINING_DATA: fingerprint(train_files)} | ({"vocabulary": vocab.sha256} if vocab is not None else {})
+    files = _model_files(model_config, vocab)
     results: dict[str, Any] = {}
     with open_run(
         config,
         model_config,
         lambda: PretrainingModel(model_config, use_nsp=config.use_nsp),
         pretraining_sums,
-        LinearSchedule(config.learning_rate, config.num_train_steps, config.num_warmup_steps),
-        files=_model_files(model_config, vocab),
+        num_train_steps=config.num_train_steps,
+        num_warmup_steps=config.num_warmup_steps,
+        last_step=config.stop_at_step or config.num_train_steps,
+        files=files,
         data=data,
         need_heads=config.do_eval and not config.do_train,
         continue_from=config.continue_from,
@@ -57,38 +60,38 @@ def run(config: PretrainConfig) -> dict[str, Any]:
             if training.step == 0 and config.init_checkpoint is None:
                 chance = math.log(model_config.vocab_size) + (math.log(2) if config.use_nsp else 0)
                 logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
-            training.train(lambda: _train_batches(config, train_files), config.stop_at_step or config.num_train_steps)
+            training.train(lambda: _train_batches(config, model_config, train_files))
         if config.do_eval:
-            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config), config.eval_batch_size)
+            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config, model_config), config.eval_batch_size)
             results |= evaluate(training.model, pretraining_sums, batches, config.max_eval_steps) | {"global_step": training.step}
             run_directory.write_eval_results(config.output_dir, results)
         if config.do_export:
-            results["export"] = export_encoder(training.model.encoder, model_config, vocab, config)
+            results["export"] = export_encoder(training.model.encoder, model_config, vocab, files, config)
         return results | {"global_step": training.step}
 
 
-def _train_batches(config: PretrainConfig, files: list[RecordFile]) -> Batches:
-    batches = Batches(ShuffledRecords(files, config.random_seed), PRETRAINING, _axes(config), config.train_batch_size)
+def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile]) -> Batches:
+    batches = Batches(ShuffledRecords(files, config.random_seed), PRETRAINING, _axes(config, model_config), config.train_batch_size)
     logging.info("training on %d examples in %d files", batches.num_records, len(files))
     return batches
 
 
-def _axes(config: PretrainConfig) -> dict[str, int]:
-    return {"seq": config.max_seq_length, "masks": config.max_predictions_per_seq}
+def _axes(config: PretrainConfig, model_config: BertConfig) -> dict[str, int]:
+    lengths = {"seq": config.max_seq_length, "masks": config.max_predictions_per_seq}
+    return lengths | {"vocab": model_config.vocab_size, "segments": model_config.type_vocab_size}
 
 
 def _vocabulary(config: PretrainConfig) -> Vocabulary | None:
     """Returns the vocabulary of the flag, of the model started from, or of the data, where one can be found."""
+    start = run_directory.start_of(config)
     if config.vocab_file is not None:
         vocab = model_folder.read_vocab(config.vocab_file)
-        start = config.continue_from or config.init_checkpoint
         if start is not None:
             model_folder.check_vocab_of(start, vocab)
         return vocab
-    for start in (config.continue_from, config.init_checkpoint):
-        path = model_folder.find_vocab(start) if start is not None else None
-        if path is not None:
-            return model_folder.read_vocab(path)
+    path = model_folder.find_vocab(start) if start is not None else None
+    if path is not None:
+        return model_folder.read_vocab(path)
     manifest = _first_manifest(config)
     recorded = manifest.content["vocabulary"].get("path") if manifest is not None else None
     if recorded is None or not tf.io.gfile.exists(recorded):
@@ -109,7 +112,7 @@ def _model_config(config: PretrainConfig, vocab: Vocabulary | None) -> BertConfi
             raise InputError("--model_size needs --vocab_file, for the size of the token table")
         model_config = BertConfig.of_size(config.model_size, len(vocab))
     else:
-        start = config.continue_from or config.init_checkpoint
+        start = run_directory.start_of(config)
         if start is None:
             raise InputError("no model: give --bert_config_file, or --model_size with --vocab_file")
         model_config = model_folder.read_config(model_folder.find_config(start))
@@ -149,7 +152,12 @@ def _open_files(
                 vocab_sha256=vocab.sha256 if vocab is not None else None,
             )
         file = RecordFile(path)
-        check_first_record(file, PRETRAINING, _axes(config), _FLAG_OF_AXIS)
+        check_first_record(file, PRETRAINING, _axes(config, model_config), _FLAG_OF_AXIS)
+        if manifest is not None and manifest.num_examples != len(file):
+            raise InputError(
+                f"{path}: holds {len(file)} examples, its manifest says {manifest.num_examples}; it was cut or made anew: make both "
+                f"again, or remove {manifest.path}"
+            )
         files.append(file)
     return files
 

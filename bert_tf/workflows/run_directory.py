@@ -1,6 +1,7 @@
 """A run's output directory: what run it belongs to, and when it may be gone on with."""
 
 import contextlib
+import errno
 import fnmatch
 import json
 import os
@@ -12,17 +13,27 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf import config as configs
-from bert_tf.data.records import atomic_write, make_folder
+from bert_tf.data.files import atomic_write, make_folder
 from bert_tf.errors import InputError
 from bert_tf.training.checkpoints import latest_checkpoint
 
 RECORD = "run_config.json"
+# What is hashed into it: see `identity`.
+TRAINING_DATA = "training data"
 # Held by the process that trains here; the system lets go of it when the process ends, however it ends.
 _LOCK = "run.lock"
-# What a run writes, and so what --overwrite_output_dir throws away; anything else in the directory is left alone.
-_WRITTEN = (RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv")
-_WRITTEN_PATTERNS = ("model.ckpt-*", "*.tf_record", "events.out.tfevents.*")
-_WRITTEN_FOLDERS = ("train", "eval", "export")
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+# What a run writes, and so what --overwrite_output_dir throws away where a run was; anything else in the directory is left alone.
+_WRITTEN = (
+    *(RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv"),
+    *("train.tf_record", "eval.tf_record", "predict.tf_record"),
+)
+_WRITTEN_PATTERNS = {"": "model.ckpt-[0-9]*", "train": "events.out.tfevents.*", "export": "[0-9]*"}  # by folder
+# Flags that name what a run reads.
+_READ = (
+    *("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "input_file", "eval_input_file"),
+    *("data_dir", "tfds_data_dir"),
+)
 
 
 def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, data: Mapping[str, str]) -> dict[str, Any]:
@@ -31,10 +42,10 @@ def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, d
     Args:
       config: The run.
       model_config: Its model.
-      data: Hashes of what it is trained on, by what it is.
+      data: Hashes of what it is made from, by what it is: TRAINING_DATA, and what its weights mean nothing without.
     """
     return {
-        "workflow": type(config).__name__,
+        "workflow": type(config).__name__.removesuffix("Config").lower(),
         "config": configs.to_dict(config),
         "model": configs.to_dict(model_config),
         "data": dict(data),
@@ -65,22 +76,38 @@ def find_checkpoint(config: configs.TrainingConfig, this: Mapping[str, Any]) -> 
     return newest
 
 
+def start_of(config: configs.TrainingConfig) -> str | None:
+    """Returns what the run's weights come from: its own newest checkpoint, else --continue_from or --init_checkpoint, else None."""
+    own = None if config.overwrite_output_dir else latest_checkpoint(config.output_dir)
+    return own or getattr(config, "continue_from", None) or config.init_checkpoint
+
+
 @contextlib.contextmanager
-def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[None]:
+def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mapping[str, str], newest: str | None) -> Iterator[None]:
     """Makes the output directory this training run's own: to be entered when all that the run needs has been read and checked.
 
     Args:
       config: The run.
       this: Its identity.
       files: Texts that belong beside the checkpoints, by file name.
+      newest: What `find_checkpoint` returned.
 
     Raises:
-      InputError: The directory cannot be written, or another run is training in it.
+      InputError: The directory cannot be written, is a model's own, or another run is, or was until now, training in it.
     """
-    make_folder(config.output_dir)
-    with _locked(config.output_dir):
+    folder = config.output_dir
+    has_record = tf.io.gfile.exists(os.path.join(folder, RECORD))
+    if newest is None and not has_record:
+        # a released model's folder, given by mistake: its files would be lost
+        for name in files:
+            if tf.io.gfile.exists(os.path.join(folder, name)):
+                raise InputError(f"{folder}: holds a {name} that is no run's of this program; give another --output_dir")
+    make_folder(folder)
+    with _locked(folder):
         if config.overwrite_output_dir:
-            _clear(config.output_dir)
+            _clear(folder)
+        elif latest_checkpoint(folder) != newest:
+            raise InputError(f"{folder}: another run has saved a checkpoint in it since this one started; start again to go on from it")
         record = json.dumps(this, indent=2, sort_keys=True) + "\n"
         for name, text in (dict(files) | {RECORD: record}).items():
             write_text(config.output_dir, name, text)
@@ -92,16 +119,17 @@ def _locked(folder: str) -> Iterator[None]:
     if "://" in folder:  # object stores have no locks
         yield
         return
-    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=0)
+    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=0, fallback_to_soft=False)
     try:
         lock.acquire()
     except filelock.Timeout:
         raise InputError(f"{folder}: another run is training in it; wait until it ends, or give another --output_dir") from None
-    except NotImplementedError:  # a file system without locks
+    except (NotImplementedError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
+            raise InputError(f"{folder}: cannot be written ({error.strerror}); check its permissions") from error
+        logging.warning("%s: its file system has no locks; see to it that one run at a time trains in it", folder)
         yield
         return
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror}); check its permissions") from error
     try:
         yield
     finally:
@@ -126,26 +154,26 @@ def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
 def _check_overwrite(config: configs.TrainingConfig) -> None:
     if not config.do_train:
         raise InputError("--overwrite_output_dir throws the earlier run away, so it needs --do_train; leave it out")
+    if latest_checkpoint(config.output_dir) is not None and not tf.io.gfile.exists(os.path.join(config.output_dir, RECORD)):
+        raise InputError(
+            f"{config.output_dir}: holds checkpoints of an unknown run (no {RECORD}), which --overwrite_output_dir does not throw away; "
+            "remove them, or give another --output_dir"
+        )
     folder = os.path.realpath(config.output_dir)
-    for name in ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file"):
-        path = getattr(config, name, None)
-        if path is not None and os.path.commonpath([folder, os.path.realpath(path)]) == folder:
-            raise InputError(
-                f"--overwrite_output_dir would throw away --{name}={path}, which lies in {config.output_dir}; give another --output_dir"
-            )
+    for name in _READ:
+        for path in (getattr(config, name, None) or "").split(","):
+            if path and (os.path.realpath(path) + os.sep).startswith(folder + os.sep):
+                raise InputError(
+                    f"--overwrite_output_dir might throw away --{name}={path}, which lies in {config.output_dir}; give another --output_dir"
+                )
 
 
 def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record: str) -> None:
-    with tf.io.gfile.GFile(record) as file:
-        try:
-            recorded = json.loads(file.read())
-            recorded_config, recorded_model, recorded_workflow = dict(recorded["config"]), dict(recorded["model"]), recorded["workflow"]
-            recorded_data = dict(recorded.get("data", {}))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
+    recorded = _read_record(record)
+    recorded_config, recorded_model, recorded_data = recorded["config"], recorded["model"], recorded["data"]
     mend = "give another --output_dir, the same flags as before, or --overwrite_output_dir to start again"
-    if recorded_workflow != this["workflow"]:
-        raise InputError(f"{config.output_dir}: holds a run of {recorded_workflow}, this is {this['workflow']}; {mend}")
+    if recorded["workflow"] != this["workflow"]:
+        raise InputError(f"{config.output_dir}: holds a run of {recorded['workflow']}, this is one of {this['workflow']}; {mend}")
     name = configs.differing_field(config, recorded_config) if config.do_train else None
     if name is not None:
         old, new = recorded_config.get(name), this["config"][name]
@@ -153,24 +181,60 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
     for name, value in this["model"].items():
         if recorded_model.get(name, value) != value:
             raise InputError(f"{config.output_dir}: holds a model with {name}={recorded_model[name]!r}, this one has {value!r}; {mend}")
-    for name, value in this["data"].items() if config.do_train else ():
+    for name, value in this["data"].items():
+        if name == TRAINING_DATA and not config.do_train:
+            continue
         if recorded_data.get(name, value) != value:
             raise InputError(
-                f"{config.output_dir}: the {name} changed since this run began; give what it began with, another --output_dir, or "
-                "--overwrite_output_dir to start again"
+                f"{config.output_dir}: the {name} changed since this run began; give what it began with, or another --output_dir"
             )
 
 
+def check_schedule(config: configs.TrainingConfig, folder: str) -> None:
+    """Checks that a run goes on in the schedule of the run in `folder`, where that has a record.
+
+    Raises:
+      InputError: Another length, warm-up or rate.
+    """
+    record = os.path.join(folder, RECORD)
+    if not config.do_train or not tf.io.gfile.exists(record):
+        return
+    recorded = _read_record(record)["config"]
+    for name in ("num_train_steps", "num_warmup_steps", "learning_rate", "lr_schedule", "bias_correction"):
+        value = getattr(config, name)
+        if recorded.get(name, value) != value:
+            raise InputError(
+                f"--continue_from={folder}: its schedule has {name}={recorded[name]!r}, this run {value!r}; give the same, or "
+                "--init_checkpoint to start a new schedule from its weights"
+            )
+
+
+def _read_record(record: str) -> dict[str, Any]:
+    with tf.io.gfile.GFile(record) as file:
+        try:
+            content = json.loads(file.read())
+            return {
+                "workflow": content["workflow"],
+                "config": dict(content["config"]),
+                "model": dict(content["model"]),
+                "data": dict(content.get("data", {})),
+            }
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
+
+
 def _clear(folder: str) -> None:
+    """Removes what an earlier run wrote; where there is no record of a run, nothing."""
+    if not tf.io.gfile.exists(os.path.join(folder, RECORD)):
+        return
+    for within, pattern in _WRITTEN_PATTERNS.items():
+        place = os.path.join(folder, within)
+        # names are matched, not globbed: the folder's own name may hold a * or a [
+        for name in tf.io.gfile.listdir(place) if tf.io.gfile.isdir(place) else ():
+            if fnmatch.fnmatchcase(name.rstrip("/"), pattern):
+                path = os.path.join(place, name)
+                (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
     for name in _WRITTEN:
         path = os.path.join(folder, name)
         if tf.io.gfile.exists(path):
             tf.io.gfile.remove(path)
-    # names are matched, not globbed: the folder's own name may hold a * or a [
-    for name in tf.io.gfile.listdir(folder):
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in _WRITTEN_PATTERNS):
-            tf.io.gfile.remove(os.path.join(folder, name))
-    for name in _WRITTEN_FOLDERS:
-        path = os.path.join(folder, name)
-        if tf.io.gfile.isdir(path):
-            tf.io.gfile.rmtree(path)

@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Any
 
 from bert_tf.config import TokenizeConfig
-from bert_tf.data.outputs import output_files
+from bert_tf.data.files import atomic_write, output_files
 from bert_tf.data.progress import Progress
-from bert_tf.data.records import atomic_write
 from bert_tf.data.text_files import read_lines, total_bytes
 from bert_tf.errors import InputError
 from bert_tf.text.casing import resolve_do_lower_case

@@ -151,3 +151,11 @@ def test_the_step_down_after_the_warmup_is_the_originals():
     schedule = LinearSchedule(1.0, 100, 10)
     rates = [float(schedule(tf.constant(step, tf.int64))) for step in (9, 10, 11, 99, 100)]
     np.testing.assert_allclose(rates, [0.9, 0.9, 0.89, 0.01, 0], atol=1e-6)
+
+
+def test_the_continuous_schedule_falls_from_the_peak():
+    schedule = LinearSchedule(1.0, 100, 10, continuous=True)
+    rates = [float(schedule(tf.constant(step, tf.int64))) for step in (5, 9, 10, 55, 99, 100)]
+    np.testing.assert_allclose(rates, [0.5, 0.9, 1.0, 0.5, 1 / 90, 0], atol=1e-6)
+    without = LinearSchedule(1.0, 100, 0, continuous=True)
+    assert [float(without(tf.constant(step, tf.int64))) for step in (0, 50)] == [1.0, 0.5]

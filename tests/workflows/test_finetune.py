@@ -219,6 +219,16 @@ def test_rows_that_changed_since_the_run_began_are_told(data_dir, made, tmp_path
         finetune.run(config_for(rows, tmp_path / "run", **values | {"vocab_file": str(tmp_path / "vocab.txt")}))
 
 
+def test_a_run_is_not_asked_with_another_vocabulary_or_other_labels(finished, data_dir, tmp_path):
+    folder, _, _ = finished
+    (tmp_path / "vocab.txt").write_text((folder / "vocab.txt").read_text().replace("##ing", "##xyz"))
+    asked = dict(do_train=False, do_export=True)
+    with pytest.raises(InputError, match=r"the vocabulary changed since this run began"):
+        finetune.run(config_for(data_dir, folder, vocab_file=str(tmp_path / "vocab.txt"), **asked))
+    with pytest.raises(InputError, match=r"the labels changed since this run began"):
+        finetune.run(config_for(data_dir, folder, task_name="sst-2", **asked))
+
+
 @pytest.mark.parametrize("lengths", ["auto", "off", "8,16"])
 def test_bucket_lengths(data_dir, made, tmp_path, lengths, caplog):
     values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), num_train_epochs=1.0)
@@ -235,6 +245,6 @@ def test_bucket_lengths(data_dir, made, tmp_path, lengths, caplog):
 
 
 def test_a_run_of_another_kind_in_the_folder_is_refused(data_dir, pretrained):
-    with pytest.raises(InputError, match=r"holds a run of PretrainConfig"):
+    with pytest.raises(InputError, match=r"holds a run of pretrain, this is one of finetune"):
         finetune.run(config_for(data_dir, pretrained, init_checkpoint=str(pretrained)))
-    assert json.loads((pretrained / "run_config.json").read_text())["workflow"] == "PretrainConfig"
+    assert json.loads((pretrained / "run_config.json").read_text())["workflow"] == "pretrain"

@@ -1,6 +1,7 @@
 """Pre-training through its workflow: what it writes, how it goes on, what it refuses."""
 
 import dataclasses
+import errno
 import json
 import os
 import re
@@ -234,7 +235,8 @@ def test_data_that_changed_since_the_run_began_is_told(made, tmp_path):
     pretrain.run(config)
     records = RecordFile(str(tmp_path / "data.tfrecord"))
     write_records([records.path], records.read(np.arange(len(records) - 1)))
-    with pytest.raises(InputError, match=r"the training data changed since this run began; .*--overwrite_output_dir"):
+    os.remove(records.path + ".manifest.json")
+    with pytest.raises(InputError, match=r"the training data changed since this run began; .*another --output_dir"):
         pretrain.run(dataclasses.replace(config, stop_at_step=None))
     # evaluating what was trained is not going on with it
     pretrain.run(dataclasses.replace(config, do_train=False, do_eval=True, max_eval_steps=1))
@@ -280,13 +282,85 @@ def test_another_vocabulary_than_the_checkpoints_is_warned_of(made, tmp_path, ca
     assert re.search(r"not the vocabulary beside the checkpoint.*differ from line 100 on \('.*' there, 'zebra-like' here\)", caplog.text)
 
 
-def test_ids_outside_the_table_are_told(made, tmp_path):
-    small = (made / "bert_config.json").read_text().replace('"vocab_size": 600', '"vocab_size": 100')
-    (tmp_path / "bert_config.json").write_text(small)
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("field, size", [("vocab_size", 100), ("type_vocab_size", 1)])
+def test_numbers_outside_the_tables_are_told(made, tmp_path, field, size, jit_compile):
+    """Under XLA, too, where a gather takes any number."""
+    model = json.loads((made / "bert_config.json").read_text()) | {field: size}
+    (tmp_path / "bert_config.json").write_text(json.dumps(model))
     (tmp_path / "data.tfrecord").write_bytes((made / "data.tfrecord").read_bytes())  # without its manifest
     changes = dict(bert_config_file=str(tmp_path / "bert_config.json"), input_file=str(tmp_path / "data.tfrecord"), vocab_file=None)
-    with pytest.raises(
-        InputError, match=r"data\.tfrecord holds a number outside the model's tables \(indices.* is not in \[0, 100\)\)"
-    ) as caught:
-        pretrain.run(config_for(made, tmp_path / "run", **changes))
+    name = "input_ids" if field == "vocab_size" else "segment_ids"
+    with pytest.raises(InputError, match=rf"data\.tfrecord: record 0 holds {name} \d+, outside 0 to {size - 1}; give the data") as caught:
+        pretrain.run(config_for(made, tmp_path / "run", **changes, jit_compile=jit_compile))
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_was_cut_between_records_is_told(made, tmp_path):
+    for name in ("data.tfrecord", "data.tfrecord.manifest.json"):
+        shutil.copy(made / name, tmp_path / name)
+    records = RecordFile(str(tmp_path / "data.tfrecord"))
+    count = len(records)
+    os.truncate(records.path, int(records.starts[-2]))
+    with pytest.raises(InputError, match=rf"holds {count - 1} examples, its manifest says {count}"):
+        pretrain.run(config_for(made, tmp_path / "run", input_file=records.path))
+
+
+@pytest.mark.parametrize("field", ["num_train_steps", "num_warmup_steps", "learning_rate"])
+def test_the_second_phase_of_another_schedule_is_refused(made, tmp_path, field):
+    pretrain.run(config_for(made, tmp_path / "first", stop_at_step=3))
+    changes = {"num_train_steps": 9, "num_warmup_steps": 3, "learning_rate": 5e-4}
+    with pytest.raises(InputError, match=rf"--continue_from=.*first: its schedule has {field}=.*; give the same, or --init_checkpoint"):
+        pretrain.run(config_for(made, tmp_path / "second", continue_from=str(tmp_path / "first"), **{field: changes[field]}))
+    assert not (tmp_path / "second").exists()
+
+
+def test_the_second_phase_of_a_finished_schedule_is_refused(made, tmp_path):
+    pretrain.run(config_for(made, tmp_path / "first"))
+    with pytest.raises(InputError, match=r"is at step 6 already, and this run ends at step 6"):
+        pretrain.run(config_for(made, tmp_path / "second", continue_from=str(tmp_path / "first")))
+    assert not (tmp_path / "second").exists()
+
+
+def test_evaluation_needs_no_optimizer_and_finds_its_own_model(made, tmp_path):
+    expected = pretrain.run(config_for(made, tmp_path / "run", do_eval=True, max_eval_steps=2))
+    prefix = str(tmp_path / "run" / "model.ckpt-6")
+    state = {name: value for name, value in weights(prefix).items() if "adam" not in name}
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*state], shape_and_slices=[""] * len(state), tensors=[*state.values()])
+    changes = dict(do_train=False, do_eval=True, max_eval_steps=2, bert_config_file=None, vocab_file=None)
+    found = pretrain.run(config_for(made, tmp_path / "run", **changes))
+    assert found["loss"] == pytest.approx(expected["loss"], abs=1e-6)
+    with pytest.raises(InputError, match="adam_m, so training cannot go on from it"):
+        pretrain.run(config_for(made, tmp_path / "run"))
+
+
+def test_overwriting_throws_away_what_a_run_wrote_and_nothing_else(made, tmp_path):
+    run = tmp_path / "run"
+    pretrain.run(config_for(made, run, num_train_steps=3, do_export=True))
+    kept = ["mine.tf_record", "eval/mine.txt", "train/mine.txt", "export/notes.txt", "model.ckpt-notes.txt"]
+    for name in kept:
+        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).write_text("mine")
+    pretrain.run(config_for(made, run, num_train_steps=2, num_warmup_steps=1, overwrite_output_dir=True))
+    assert all((run / name).read_text() == "mine" for name in kept)
+    assert not (run / "export" / "1").exists() and not (run / "model.ckpt-3.index").exists()
+
+
+def test_a_models_own_folder_is_no_place_for_a_run(made, tmp_path):
+    shutil.copy(made / "vocab.txt", tmp_path)
+    for changes in ({}, {"overwrite_output_dir": True}):
+        with pytest.raises(InputError, match=r"holds a vocab\.txt that is no run's of this program; give another --output_dir"):
+            pretrain.run(config_for(made, tmp_path, **changes))
+    shutil.copy(made / "data.tfrecord", tmp_path / "run.tfrecord")
+    with pytest.raises(InputError, match=r"might throw away --input_file="):
+        pretrain.run(config_for(made, tmp_path, input_file=str(tmp_path / "run.tfrecord"), overwrite_output_dir=True))
+
+
+def test_a_file_system_without_locks_is_warned_of(made, tmp_path, caplog, monkeypatch):
+    def refuse(self):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "_acquire", refuse)
+    with caplog.at_level("WARNING", logger="absl"):
+        pretrain.run(config_for(made, tmp_path, num_train_steps=2, num_warmup_steps=1))
+    assert "its file system has no locks" in caplog.text and (tmp_path / "model.ckpt-2.index").exists()

@@ -1,0 +1,83 @@
+"""MRPC from one set of weights, by run_classifier.py and by transformers with torch, in turn, over several seeds.
+
+  python benchmarks/mrpc.py --model=DIR --data_dir=MRPC --torch_python=ENV/bin/python --output_dir=OUT --seeds=5
+
+Both take 3 epochs, batch 32, length 128, learning rate 5e-5 with 10 % warm-up, weight decay 0.01, clipping at 1, dropout 0.1, float32,
+batches of about one length. Runs that are finished in OUT are not run again.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def ours(options, seed):
+    """Returns dev accuracy, F1 and seconds of run_classifier.py."""
+    folder = Path(options.output_dir) / f"bert_tf-{seed}"
+    started = time.monotonic()
+    command = [
+        *(sys.executable, str(HERE.parent / "run_classifier.py"), "--task_name=mrpc", f"--data_dir={options.data_dir}"),
+        *(f"--init_checkpoint={options.model}", f"--output_dir={folder}", "--do_train", "--do_eval", "--num_train_epochs=3.0"),
+        *("--train_batch_size=32", "--learning_rate=5e-5", "--max_seq_length=128", f"--random_seed={seed}"),
+    ]
+    subprocess.run(command, check=True, cwd=HERE.parent)
+    seconds = time.monotonic() - started
+    lines = (folder / "eval_results.txt").read_text(encoding="utf-8").splitlines()
+    results = dict(line.split(" = ") for line in lines)
+    return {"seed": seed, "accuracy": float(results["eval_accuracy"]), "f1": float(results["eval_f1"]), "seconds": seconds}
+
+
+def theirs(options, seed):
+    """Returns dev accuracy, F1 and seconds of mrpc_transformers.py."""
+    command = [options.torch_python, str(HERE / "mrpc_transformers.py"), f"--model={options.model}", f"--data_dir={options.data_dir}"]
+    command += [f"--output_dir={options.output_dir}/transformers-{seed}", f"--seed={seed}"]
+    started = time.monotonic()
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1]) | {"seconds": time.monotonic() - started}
+
+
+def compare(results):
+    """Returns the table: mean and deviation of each side, and the difference of the means over its standard error."""
+    lines = ["| | accuracy | F1 | seconds a run |", "| --- | --- | --- | --- |"]
+    for side, runs in results.items():
+        figures = [
+            f"{100 * statistics.mean(r[m] for r in runs):.2f} ± {100 * statistics.stdev(r[m] for r in runs):.2f}"
+            for m in ("accuracy", "f1")
+        ]
+        lines.append(f"| {side} | {' | '.join(figures)} | {statistics.mean(r['seconds'] for r in runs):.0f} |")
+    for metric in ("accuracy", "f1"):
+        first, second = ([run[metric] for run in runs] for runs in results.values())
+        error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
+        difference = statistics.mean(first) - statistics.mean(second)
+        lines.append(f"{metric}: difference of the means {100 * difference:+.2f}, its standard error {100 * error:.2f}")
+    return "\n".join(lines)
+
+
+def main():
+    """Runs what is missing and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("model", "data_dir", "torch_python", "output_dir"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    results = {"bert_tf": [], "transformers with torch": []}
+    for seed in range(1, options.seeds + 1):
+        for (side, runs), run in zip(results.items(), (ours, theirs)):
+            record = Path(options.output_dir) / f"{side.split()[0]}-{seed}.json"
+            if not record.exists():
+                record.parent.mkdir(parents=True, exist_ok=True)
+                record.write_text(json.dumps(run(options, seed)), encoding="utf-8")
+            runs.append(json.loads(record.read_text(encoding="utf-8")))
+            print(side, runs[-1], flush=True)
+    print(compare(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Draws the curves of pre-training runs from their TensorBoard files as a PNG. Needs matplotlib (pip install matplotlib).
+
+python benchmarks/plot_training.py --logdir=OUTPUT_DIR/train --output_file=loss.png
+"""
+
+import argparse
+
+import matplotlib
+import numpy as np
+from tensorboard.backend.event_processing.event_accumulator import TENSORS, EventAccumulator
+from tensorboard.util import tensor_util
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+PANELS = (("masked_lm_loss", "masked LM loss"), ("masked_lm_accuracy", "masked LM accuracy"), ("next_sentence_accuracy", "NSP accuracy"))
+
+
+def smoothed(steps, values, width=100):
+    """Returns the means of the values over windows of `width` steps."""
+    windows = steps // width
+    kept = np.unique(windows)
+    return (kept + 0.5) * width, [values[windows == window].mean() for window in kept]
+
+
+def main():
+    """Reads, draws, writes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--logdir", required=True)
+    parser.add_argument("--output_file", required=True)
+    parser.add_argument("--title", default="")
+    options = parser.parse_args()
+    events = EventAccumulator(options.logdir, size_guidance={TENSORS: 0})
+    events.Reload()
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 3.2), constrained_layout=True)
+    for axis, (tag, label) in zip(axes, PANELS):
+        points = {event.step: float(tensor_util.make_ndarray(event.tensor_proto)) for event in events.Tensors(tag)}
+        steps, values = np.array(sorted(points)), np.array([points[step] for step in sorted(points)])
+        axis.plot(steps, values, alpha=0.2, linewidth=0.5)
+        axis.plot(*smoothed(steps, values), color="C0")
+        axis.set(xlabel="step", title=label)
+        axis.grid(alpha=0.3)
+    figure.suptitle(options.title)
+    figure.savefig(options.output_file, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
