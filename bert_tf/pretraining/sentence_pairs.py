@@ -97,7 +97,7 @@ def sentence_pairs(
         else:
             b_begin, b_end = starts[split], starts[last + 1]
             is_random_next, next_first = False, last + 1
-        cut = truncate_pair(starts[first], starts[split], b_begin, b_end, max_num_pieces, rng)
+        cut = truncate_spans(starts[first], starts[split], b_begin, b_end, max_num_pieces, rng)
         yield Segments(*cut, is_random_next, target < max_num_pieces)
         first = next_first
 
@@ -113,7 +113,7 @@ def running_text(corpus: Corpus, document: int, max_num_pieces: int, short_seq_p
         begin = end
 
 
-def truncate_pair(a_begin: int, a_end: int, b_begin: int, b_end: int, max_num_pieces: int, rng: Random) -> tuple[int, int, int, int]:
+def truncate_spans(a_begin: int, a_end: int, b_begin: int, b_end: int, max_num_pieces: int, rng: Random) -> tuple[int, int, int, int]:
     """Returns A and B cut to `max_num_pieces` in all, piece by piece from the longer one, from its front or its back by chance."""
     while (a_end - a_begin) + (b_end - b_begin) > max_num_pieces:
         front = rng.random() < 0.5

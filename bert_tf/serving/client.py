@@ -35,6 +35,8 @@ class Predictor:
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.
 
+        An encoder's sequence_output is one vector a piece of the text, [CLS] and [SEP] included, without padding.
+
         Raises:
           InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text; or the texts are no lists of
             the same length.
@@ -52,6 +54,9 @@ class Predictor:
         if pairs is not None:
             inputs["text_pair"] = tf.constant(list(pairs), tf.string)
         outputs = {name: value.numpy() for name, value in self._signature(**inputs).items()}
+        mask = outputs.pop("input_mask", None)
+        if mask is not None:
+            outputs["sequence_output"] = [row[: int(kept.sum())] for row, kept in zip(outputs["sequence_output"], mask)]
         return [{name: _plain(values[row]) for name, values in outputs.items()} for row in range(len(texts))]
 
 

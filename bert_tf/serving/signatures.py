@@ -96,12 +96,16 @@ class ClassifierModule(ServingModule):
 
 
 class EncoderModule(ServingModule):
-    """Outputs: `sequence_output` float32[batch, seq, hidden] and `pooled_output` float32[batch, hidden]."""
+    """Outputs: `sequence_output` float32[batch, seq, hidden], `pooled_output` float32[batch, hidden], `input_mask` int32[batch, seq].
+
+    Of raw text only the mask says which vectors are the text's and which are padding's.
+    """
 
     def outputs(self, inputs):
-        """Returns sequence_output and pooled_output for the encoder's inputs int32[batch, seq]."""
+        """Returns sequence_output, pooled_output and input_mask for the encoder's inputs int32[batch, seq]."""
         encoded = self.model(inputs, training=False)
-        return {name: tf.cast(encoded[name], tf.float32) for name in ("sequence_output", "pooled_output")}
+        vectors = {name: tf.cast(encoded[name], tf.float32) for name in ("sequence_output", "pooled_output")}
+        return vectors | {"input_mask": tf.identity(inputs["input_mask"])}
 
 
 def _pad(rows: tf.RaggedTensor, value: int) -> tf.Tensor:

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chisquare
 
 from bert_tf.pretraining.documents import Corpus
-from bert_tf.pretraining.sentence_pairs import NextSentenceBalance, running_text, sentence_pairs, target_length, truncate_pair
+from bert_tf.pretraining.sentence_pairs import NextSentenceBalance, running_text, sentence_pairs, target_length, truncate_spans
 
 # A test at a fixed seed either always passes or always fails; below this p-value the draw would be a one-in-a-thousand event.
 P_VALUE = 1e-3
@@ -151,7 +151,7 @@ def test_short_lengths_are_uniform_from_two():
 def test_truncation_shortens_the_longer_part_at_either_end():
     fronts = 0
     for seed in range(2000):
-        a_begin, a_end, b_begin, b_end = truncate_pair(0, 20, 100, 105, 15, Random(seed))
+        a_begin, a_end, b_begin, b_end = truncate_spans(0, 20, 100, 105, 15, Random(seed))
         assert (b_begin, b_end) == (100, 105)
         assert a_end - a_begin == 10
         fronts += a_begin
@@ -159,7 +159,7 @@ def test_truncation_shortens_the_longer_part_at_either_end():
 
 
 def test_truncation_leaves_equal_parts_of_two_long_ones():
-    a_begin, a_end, b_begin, b_end = truncate_pair(0, 100, 200, 290, 21, Random(1))
+    a_begin, a_end, b_begin, b_end = truncate_spans(0, 100, 200, 290, 21, Random(1))
     assert (a_end - a_begin, b_end - b_begin) == (11, 10)
 
 

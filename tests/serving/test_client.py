@@ -41,6 +41,17 @@ def test_a_text_gets_the_same_answer_alone_and_in_company(predictor):
         np.testing.assert_allclose(alone["probabilities"], answer["probabilities"], atol=1e-5)
 
 
+def test_an_encoder_gives_a_vector_a_piece_and_none_of_padding(encoder):
+    predictor = Predictor(encoder.path)
+    answers = predictor.predict(TEXTS)
+    inputs = encoder.module.pack(tf.constant(TEXTS), None)
+    assert len({len(answer["sequence_output"]) for answer in answers}) > 2
+    for text, answer, length in zip(TEXTS, answers, inputs["input_mask"].numpy().sum(axis=1), strict=True):
+        assert answer.keys() == {"sequence_output", "pooled_output"} and len(answer["sequence_output"]) == length
+        (alone,) = predictor.predict([text])
+        np.testing.assert_allclose(alone["sequence_output"], answer["sequence_output"], atol=1e-5)
+
+
 def test_pairs(pair_predictor):
     answers = pair_predictor.predict(TEXTS, PAIRS)
     swapped = pair_predictor.predict(PAIRS, TEXTS)

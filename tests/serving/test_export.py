@@ -86,7 +86,7 @@ def test_exports_in_a_process_that_knows_tensorflow_only(classifier, pair_classi
     said, answers = ask_in_another_process(requests, tmp_path)
 
     assert said["foreign"] == []
-    outputs, of_encoder = ["label", "probabilities"], ["pooled_output", "sequence_output"]
+    outputs, of_encoder = ["label", "probabilities"], ["input_mask", "pooled_output", "sequence_output"]
     others = {"ids": [sorted(INPUTS), outputs], "examples": [["examples"], outputs]}
     assert said["signatures"] == {
         classifier.path: {"serving_default": [["text"], outputs], **others},
@@ -117,6 +117,7 @@ def check_encoder(answers, model, every):
         np.testing.assert_allclose(answer["pooled_output"], expected["pooled_output"][rows], atol=TOLERANCE, rtol=0)
         # raw text is padded to the longest of the batch, ids and examples come as long as they are
         assert answer["sequence_output"].shape[1] == (lengths[rows].max() if number < len(SOME) else MAX_SEQ_LENGTH)
+        assert answer["input_mask"].sum(axis=1).tolist() == lengths[rows].tolist()
         for row, length, found in zip(expected["sequence_output"][rows], lengths[rows], answer["sequence_output"]):
             np.testing.assert_allclose(found[:length], row[:length], atol=TOLERANCE, rtol=0)
     assert answers[-1]["sequence_output"].shape == (1, 1, CONFIG.hidden_size)
