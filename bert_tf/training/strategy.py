@@ -17,7 +17,8 @@ def device() -> str:
     if not gpus:
         if os.path.exists(_NVIDIA_DEVICE):
             logging.warning(
-                "there is an NVIDIA GPU that TensorFlow cannot use: pip install 'tensorflow[and-cuda]'; TF_CPP_MIN_LOG_LEVEL=0 shows what is missing"
+                "there is an NVIDIA GPU that TensorFlow cannot use: pip install 'tensorflow[and-cuda]'; TF_CPP_MIN_LOG_LEVEL=0 shows "
+                "what is missing"
             )
         return "the CPU"
     return tf.config.experimental.get_device_details(gpus[0]).get("device_name", "a GPU")
