@@ -99,9 +99,10 @@ def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mappin
     has_record = tf.io.gfile.exists(os.path.join(folder, RECORD))
     if newest is None and not has_record:
         # a released model's folder, given by mistake: its files would be lost
-        for name in files:
-            if tf.io.gfile.exists(os.path.join(folder, name)):
-                raise InputError(f"{folder}: holds a {name} that is no run's of this program; give another --output_dir")
+        for name, text in files.items():
+            path = os.path.join(folder, name)
+            if tf.io.gfile.exists(path) and not _holds(path, text):
+                raise InputError(f"{folder}: holds a {name} of its own, which this run would write over; give another --output_dir")
     make_folder(folder)
     with _locked(folder):
         if config.overwrite_output_dir:
@@ -188,6 +189,11 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
             raise InputError(
                 f"{config.output_dir}: the {name} changed since this run began; give what it began with, or another --output_dir"
             )
+
+
+def _holds(path: str, text: str) -> bool:
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read() == text.encode()
 
 
 def check_schedule(config: configs.TrainingConfig, folder: str) -> None:

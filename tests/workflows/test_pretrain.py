@@ -347,13 +347,19 @@ def test_overwriting_throws_away_what_a_run_wrote_and_nothing_else(made, tmp_pat
 
 
 def test_a_models_own_folder_is_no_place_for_a_run(made, tmp_path):
-    shutil.copy(made / "vocab.txt", tmp_path)
+    shutil.copy(made / "bert_config.json", tmp_path)  # without do_lower_case, which a run adds
     for changes in ({}, {"overwrite_output_dir": True}):
-        with pytest.raises(InputError, match=r"holds a vocab\.txt that is no run's of this program; give another --output_dir"):
+        with pytest.raises(
+            InputError, match=r"holds a bert_config\.json of its own, which this run would write over; give another --output_dir"
+        ):
             pretrain.run(config_for(made, tmp_path, **changes))
+    (tmp_path / "bert_config.json").unlink()
     shutil.copy(made / "data.tfrecord", tmp_path / "run.tfrecord")
     with pytest.raises(InputError, match=r"might throw away --input_file="):
         pretrain.run(config_for(made, tmp_path, input_file=str(tmp_path / "run.tfrecord"), overwrite_output_dir=True))
+    # a vocabulary that was made there is no obstacle
+    shutil.copy(made / "vocab.txt", tmp_path)
+    pretrain.run(config_for(made, tmp_path, num_train_steps=2, num_warmup_steps=1))
 
 
 def test_a_file_system_without_locks_is_warned_of(made, tmp_path, caplog, monkeypatch):
