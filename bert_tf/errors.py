@@ -1,4 +1,4 @@
-"""The one error that means "the user can mend this", and how others are told."""
+"""The error that means "the user can mend this", what else ends a run in order, and how other errors are told."""
 
 
 class InputError(ValueError):
@@ -7,6 +7,14 @@ class InputError(ValueError):
     The message names the file, line or field, the value found, and the mend. Scripts print it without a traceback and exit with
     code 1; in a notebook it is an ordinary `ValueError`.
     """
+
+
+class DamagedCheckpoint(InputError):
+    """A checkpoint that cannot be read, or holds numbers that are not finite: an older one may do."""
+
+
+class Preempted(Exception):
+    """A training run was asked to stop, by SIGTERM, and has saved a checkpoint. Scripts exit with code 75: try again later."""
 
 
 def one_line(error: object) -> str:

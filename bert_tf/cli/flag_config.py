@@ -18,7 +18,10 @@ from typing import Any
 
 from absl import flags, logging
 
-from bert_tf.errors import InputError, one_line
+from bert_tf.errors import InputError, Preempted, one_line
+
+# EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
+PREEMPTED_EXIT_CODE = 75
 
 
 def define_flags(config_class: type) -> flags.FlagValues:
@@ -100,6 +103,9 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         module.run(config)
     except InputError as error:
         _fail(str(error))
+    except Preempted as stop:
+        print(stop, file=sys.stderr)
+        sys.exit(PREEMPTED_EXIT_CODE)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

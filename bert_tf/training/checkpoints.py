@@ -15,7 +15,7 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.data.files import atomic_write, partial_name
-from bert_tf.errors import InputError, one_line
+from bert_tf.errors import DamagedCheckpoint, InputError, one_line
 
 GLOBAL_STEP = "global_step"  # its name in convert/names.py as well, a sibling room
 _DATA, _INDEX = ".data-00000-of-00001", ".index"
@@ -57,7 +57,7 @@ class Checkpoints:
         self._tidy()
         return prefix
 
-    def restore(self, prefix: str, mend: str = "remove its files, and the run goes on from the one before") -> int:
+    def restore(self, prefix: str, mend: str = "give another") -> int:
         """Reads every variable from the checkpoint and returns its step.
 
         Args:
@@ -65,12 +65,13 @@ class Checkpoints:
           mend: What to do where it is damaged, for the error message.
 
         Raises:
-          InputError: A variable that the checkpoint lacks, has in another shape, or that is not finite; or it cannot be read.
+          InputError: A variable that the checkpoint lacks, or has in another shape.
+          DamagedCheckpoint: It cannot be read, a checksum does not match, or a number is not finite.
         """
         try:
             reader = open_checkpoint(prefix)
         except InputError as error:
-            raise InputError(f"{prefix}: is damaged, or no checkpoint; {mend}") from error
+            raise DamagedCheckpoint(f"{prefix}: is damaged, or no checkpoint; {mend}") from error
         shapes = reader.get_variable_to_shape_map()
         for name, variable in self._variables.items():
             if name not in shapes:
@@ -85,11 +86,26 @@ class Checkpoints:
             try:
                 value = reader.get_tensor(name)
             except Exception as error:  # the reader tells damage in many types: OpError, IndexError, ...
-                raise InputError(f"{prefix}: is damaged ({one_line(error)}); {mend}") from error
+                raise DamagedCheckpoint(f"{prefix}: is damaged ({one_line(error)}); {mend}") from error
             if not np.isfinite(value).all():
-                raise InputError(f"{prefix}: {name} holds numbers that are not finite; {mend}")
+                raise DamagedCheckpoint(f"{prefix}: {name} holds numbers that are not finite; {mend}")
             variable.assign(tf.cast(value, variable.dtype))
         return int(self._variables[GLOBAL_STEP].numpy())
+
+    def restore_newest(self) -> tuple[str, int]:
+        """Reads the newest sound checkpoint of the folder and returns its prefix and step; damaged newer ones are told in a warning.
+
+        Raises:
+          InputError: What `restore` refuses, or none is sound.
+        """
+        steps = checkpoint_steps(self.folder)
+        for step in reversed(steps):
+            prefix = os.path.join(self.folder, f"model.ckpt-{step}")
+            try:
+                return prefix, self.restore(prefix, "taking the one before")
+            except DamagedCheckpoint as error:
+                logging.warning("%s", error)
+        raise InputError(f"{self.folder}: none of its {len(steps)} checkpoints is sound; put back copies, or give another --output_dir")
 
     def _tidy(self) -> None:
         for name in filter(_PARTIAL.fullmatch, tf.io.gfile.listdir(self.folder)):  # left behind by a killed run

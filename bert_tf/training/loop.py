@@ -15,6 +15,7 @@ from bert_tf.data.progress import Progress
 from bert_tf.errors import InputError
 from bert_tf.modeling.losses import WeightedSum, total_loss
 from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.interruption import Interruption
 from bert_tf.training.optimizer import AdamWeightDecay
 
 # Control comes back to Python at least about this often, for the progress line and for Ctrl-C.
@@ -92,7 +93,12 @@ class Trainer:
 
         Raises:
           InputError: A loss or gradient that is no longer finite, or a data file that cannot be read any more.
+          Preempted: SIGTERM came; a checkpoint of the last finished step is written. After Ctrl-C, KeyboardInterrupt in the same way.
         """
+        with Interruption() as interruption:
+            self._train(batches, limits, checkpoints, log_dir, interruption)
+
+    def _train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str, interruption: Interruption) -> None:
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(batches.dataset(limits.first_step, limits.last_step - limits.first_step))
         step, seconds_per_step, state = limits.first_step, None, f"step {limits.first_step}"
@@ -124,9 +130,11 @@ class Trainer:
                 progress.advance(count)
                 if seconds_per_step is None:
                     progress.start_clock()
-                if step == boundary:
-                    checkpoints.save(step)
+                if step == boundary or interruption.requested:
+                    prefix = checkpoints.save(step)
                     writer.flush()
+                if interruption.requested and step < limits.last_step:
+                    interruption.finish(prefix)
         logging.info("training ended at %s", state)
 
     def _run(self, iterator, count: int, batches: Batches) -> dict[str, float]:

@@ -101,8 +101,8 @@ def open_run(
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
     step = 0
     if newest is not None:
-        step = checkpoints.restore(newest)
-        logging.info("going on from %s" if config.do_train else "weights of %s", newest)
+        prefix, step = checkpoints.restore_newest()
+        logging.info("going on from %s" if config.do_train else "weights of %s", prefix)
     elif continue_from is not None:
         prefix = model_folder.checkpoint_prefix(continue_from)
         step = checkpoints.restore(prefix, "give another --continue_from")

@@ -257,14 +257,25 @@ def test_a_checkpoint_that_is_not_finite_is_told(made, tmp_path, flag, mend):
     assert not (tmp_path / "second").exists()
 
 
-def test_a_damaged_newest_checkpoint_is_told(made, tmp_path):
-    pretrain.run(config_for(made, tmp_path))
-    (tmp_path / "model.ckpt-6.index").write_bytes(b"\0" * 60)
-    with pytest.raises(InputError, match=r"model\.ckpt-6: is damaged.*; remove its files, and the run goes on from the one before"):
-        pretrain.run(config_for(made, tmp_path))
-    for path in tmp_path.glob("model.ckpt-6.*"):
-        path.unlink()
-    assert pretrain.run(config_for(made, tmp_path))["global_step"] == 6
+@pytest.mark.parametrize("part", ["index", "data-00000-of-00001"])
+def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(made, tmp_path, part, caplog):
+    """A flipped bit in the middle of either file."""
+    pretrain.run(config_for(made, tmp_path, deterministic=True))
+    expected = weights(tmp_path / "model.ckpt-6")
+    path = tmp_path / f"model.ckpt-6.{part}"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 16
+    path.write_bytes(content)
+    with caplog.at_level("INFO", logger="absl"):
+        assert pretrain.run(config_for(made, tmp_path, deterministic=True))["global_step"] == 6
+    assert re.search(r"model\.ckpt-6: is damaged.*taking the one before", caplog.text)
+    assert "going on from" in caplog.text and "model.ckpt-4" in caplog.text
+    for name, value in weights(tmp_path / "model.ckpt-6").items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    for step in (2, 4, 6):
+        (tmp_path / f"model.ckpt-{step}.index").write_bytes(b"\0" * 60)
+    with pytest.raises(InputError, match=r"none of its 3 checkpoints is sound"):
+        pretrain.run(config_for(made, tmp_path, deterministic=True))
 
 
 def test_another_vocabulary_than_the_checkpoints_is_warned_of(made, tmp_path, caplog):
