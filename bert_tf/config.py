@@ -28,6 +28,7 @@ MODEL_SIZES = {
 
 # Far beyond any model; a typing error that is larger would end in an allocation that no machine can do.
 _LARGEST_SIZE = 10_000_000
+_LARGEST_BATCH = 1_000_000
 # Step numbers are int64, and as float32 in the schedule still told apart well enough.
 _MOST_STEPS = 10**12
 _MOST_EPOCHS = 1_000_000
@@ -203,7 +204,8 @@ class CreatePretrainingDataConfig:
     def __post_init__(self) -> None:
         _settle(self)
         _check_length(self.max_seq_length)
-        _require(self.max_predictions_per_seq >= 1, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give at least 1")
+        good = 1 <= self.max_predictions_per_seq <= _LARGEST_SIZE
+        _require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {_LARGEST_SIZE:,}")
         _require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
         _require(0 < self.masked_lm_prob <= 1, f"masked_lm_prob is {self.masked_lm_prob}; give a share above 0, at most 1")
         _require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
@@ -272,8 +274,14 @@ class TrainingConfig:
         )
         _require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
         _check_length(self.max_seq_length)
-        for name in ("train_batch_size", "eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop"):
-            _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
+        for name in ("init_checkpoint", "continue_from"):  # "runs/a/" is "runs/a"
+            path = getattr(self, name, None)
+            if path is not None and "://" not in path:
+                object.__setattr__(self, name, os.path.normpath(os.path.expanduser(path)))
+        for name, most in (("train_batch_size", _LARGEST_BATCH), ("eval_batch_size", _LARGEST_BATCH),
+                           ("save_checkpoints_steps", _MOST_STEPS), ("keep_checkpoint_max", _MOST_STEPS),
+                           ("iterations_per_loop", _MOST_STEPS)):  # fmt: skip
+            _require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
         good = 0 < self.learning_rate <= 1
         _require(good, f"learning_rate is {self.learning_rate}; give a number above 0, at most 1 (2e-5 to 1e-3 are common)")
         # what NumPy's and TensorFlow's generators take
@@ -302,8 +310,8 @@ class PretrainConfig(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_warmup(self.num_warmup_steps, self.num_train_steps, self.do_train)
-        for name in ("max_predictions_per_seq", "max_eval_steps"):
-            _require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; give at least 1")
+        for name, most in (("max_predictions_per_seq", _LARGEST_SIZE), ("max_eval_steps", _MOST_STEPS)):
+            _require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
         both = self.init_checkpoint is not None and self.continue_from is not None
         _require(
             not both,
@@ -335,7 +343,8 @@ class FinetuneConfig(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "task_name", self.task_name.strip().lower())
-        _require(self.predict_batch_size >= 1, f"predict_batch_size is {self.predict_batch_size}; give at least 1")
+        good = 1 <= self.predict_batch_size <= _LARGEST_BATCH
+        _require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {_LARGEST_BATCH:,}")
         good = 0 < self.num_train_epochs <= _MOST_EPOCHS
         _require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {_MOST_EPOCHS:,}")
         _require(
@@ -398,15 +407,22 @@ def _settle(config: Any) -> None:
         value = getattr(config, field.name)
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
+        if isinstance(value, str) and value.startswith("~") and _names_a_path(field.name):
+            value = os.path.expanduser(value)  # shells do not, in --flag=~/runs
         if value == "" and field.default is None and field.name not in ("text", "text_pair"):
             value = None  # shell scripts pass --init_checkpoint=$VARIABLE, empty where there is none
         _require(value is not None or not field.metadata["required"], f"{field.name} is missing; give it")
         object.__setattr__(config, field.name, value)
 
 
+def _names_a_path(name: str) -> bool:
+    return name.endswith(("_file", "_dir", "_checkpoint")) or name in ("continue_from", "saved_model")
+
+
 def _check_length(max_seq_length: int) -> None:
     # [CLS] a [SEP] b [SEP] is the shortest sentence pair
     _require(max_seq_length >= 5, f"max_seq_length is {max_seq_length}; give at least 5, room for [CLS] a [SEP] b [SEP]")
+    _require(max_seq_length <= _LARGEST_SIZE, f"max_seq_length is {max_seq_length}; give at most {_LARGEST_SIZE:,}")
 
 
 def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:

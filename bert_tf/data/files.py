@@ -25,6 +25,7 @@ def expand_patterns(patterns: str, flag_name: str) -> list[str]:
     for pattern in (part.strip() for part in whole):
         if not pattern:
             continue
+        pattern = os.path.expanduser(pattern)
         matches = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
         if not matches:
             raise InputError(f"--{flag_name}: no file matches {pattern!r}; check the path")

@@ -40,11 +40,15 @@ class Manifest:
             value = self.content.get(group, {}).get(name) if isinstance(self.content.get(group), dict) else None
             if not isinstance(value, int):
                 raise InputError(f"{self.path}: {group}.{name} is {value!r}, no number; make the data again, or remove this file")
+        for name, kinds in (("sha256", (str,)), ("path", (str, type(None))), ("do_lower_case", (bool, type(None)))):
+            value = self.content["vocabulary"].get(name)
+            if not isinstance(value, kinds):
+                raise InputError(f"{self.path}: vocabulary.{name} is {value!r}; make the data again, or remove this file")
 
     @property
     def path(self) -> str:
         """The manifest's own path."""
-        return self.record_file + SUFFIX
+        return manifest_path(self.record_file)
 
     @property
     def num_examples(self) -> int:
@@ -100,19 +104,24 @@ def is_manifest(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
+def manifest_path(record_file: str) -> str:
+    """Returns where the manifest of a record file is."""
+    return record_file + SUFFIX
+
+
 def read_manifest(record_file: str) -> Manifest | None:
     """Returns the manifest beside a record file, or None where there is none.
 
     Raises:
       InputError: It is there and is no manifest.
     """
-    path = record_file + SUFFIX
+    path = manifest_path(record_file)
     if not tf.io.gfile.exists(path):
         return None
     try:
         with tf.io.gfile.GFile(path, "rb") as file:
             content = json.loads(file.read())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid JSON ({error}); make the data again, or remove this file") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: is no manifest of format {FORMAT}; make the data again, or remove this file")
@@ -124,7 +133,7 @@ def write_manifests(record_files: Sequence[str], num_examples: Sequence[int], co
     for number, (path, count) in enumerate(zip(record_files, num_examples)):
         own = {"name": os.path.basename(path), "number": number, "of": len(record_files), "examples": count}
         text = json.dumps({"format": FORMAT, "file": own, **content}, indent=2, ensure_ascii=False)
-        with atomic_write(path + SUFFIX) as file:
+        with atomic_write(manifest_path(path)) as file:
             file.write(text + "\n")
 
 
@@ -132,4 +141,4 @@ def remove_manifests(record_files: Sequence[str]) -> None:
     """Removes the manifests of records that are about to be replaced, so that none outlives its records."""
     for path in record_files:
         with contextlib.suppress(tf.errors.NotFoundError):
-            tf.io.gfile.remove(path + SUFFIX)
+            tf.io.gfile.remove(manifest_path(path))

@@ -76,7 +76,7 @@ class Checkpoints:
         for name, variable in self._variables.items():
             if name not in shapes:
                 raise InputError(
-                    f"{prefix}: has no {name}, so training cannot go on from it; give it as --init_checkpoint to start from its weights"
+                    f"{prefix}: has no {name}, so it is no state of a training; give it as --init_checkpoint, with another --output_dir"
                 )
             if list(variable.shape) != shapes[name]:
                 raise InputError(
@@ -87,7 +87,9 @@ class Checkpoints:
                 value = reader.get_tensor(name)
             except Exception as error:  # the reader tells damage in many types: OpError, IndexError, ...
                 raise DamagedCheckpoint(f"{prefix}: is damaged ({one_line(error)}); {mend}") from error
-            if not np.isfinite(value).all():
+            if value.dtype.kind not in "fiV" or (name == GLOBAL_STEP and (value < 0 or value != int(value))):  # V: bfloat16
+                raise DamagedCheckpoint(f"{prefix}: {name} holds {value.dtype} numbers that it cannot hold; {mend}")
+            if not np.isfinite(np.asarray(value, np.float64)).all():
                 raise DamagedCheckpoint(f"{prefix}: {name} holds numbers that are not finite; {mend}")
             variable.assign(tf.cast(value, variable.dtype))
         return int(self._variables[GLOBAL_STEP].numpy())
@@ -102,9 +104,13 @@ class Checkpoints:
         for step in reversed(steps):
             prefix = os.path.join(self.folder, f"model.ckpt-{step}")
             try:
-                return prefix, self.restore(prefix, "taking the one before")
+                held = self.restore(prefix, "taking the one before")
             except DamagedCheckpoint as error:
                 logging.warning("%s", error)
+                continue
+            if held != step:
+                raise InputError(f"{prefix}: holds step {held}, not the step of its name; remove its files, or name them model.ckpt-{held}")
+            return prefix, held
         raise InputError(f"{self.folder}: none of its {len(steps)} checkpoints is sound; put back copies, or give another --output_dir")
 
     def _tidy(self) -> None:
@@ -149,11 +155,11 @@ def latest_checkpoint(folder: str) -> str | None:
     """
     steps = checkpoint_steps(folder)
     state = os.path.join(folder, "checkpoint")
-    if tf.io.gfile.exists(state):
-        with tf.io.gfile.GFile(state) as file:
-            named = re.search(r'^model_checkpoint_path: "(?:.*/)?model\.ckpt-(\d+)"', file.read(), re.MULTILINE)
+    if tf.io.gfile.exists(state) and not tf.io.gfile.isdir(state):
+        with tf.io.gfile.GFile(state, "rb") as file:
+            named = re.search(rb'^model_checkpoint_path: "(?:.*/)?model\.ckpt-(\d+)"', file.read(), re.MULTILINE)
         if named is not None and int(named[1]) not in steps:
-            lost = f"{state}: names model.ckpt-{named[1]}, whose .index or .data file is missing"
+            lost = f"{state}: names model.ckpt-{int(named[1])}, whose .index or .data file is missing"
             if not steps:
                 raise InputError(f"{lost}; put it back, or remove {state} to start again")
             logging.warning("%s; the newest whole one is model.ckpt-%d", lost, steps[-1])

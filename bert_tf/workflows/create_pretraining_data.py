@@ -10,7 +10,7 @@ from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig, to_dict
 from bert_tf.data.files import expand_patterns, output_files
-from bert_tf.data.manifest import remove_manifests, write_manifests
+from bert_tf.data.manifest import manifest_path, remove_manifests, write_manifests
 from bert_tf.data.progress import Progress
 from bert_tf.data.records import serialize, write_records
 from bert_tf.data.schema import PRETRAINING
@@ -40,6 +40,7 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
     begin = time.monotonic()
     inputs = expand_patterns(config.input_file, "input_file")
     outputs = output_files(config.output_file, "output_file", [*inputs, config.vocab_file])
+    output_files(",".join([*outputs, *map(manifest_path, outputs)]), "output_file", [*inputs, config.vocab_file])
     vocab = read_vocab(config.vocab_file)
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)

@@ -44,7 +44,11 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
 def _named(output: dict[str, Any], labels: list[str]) -> dict[str, Any]:
     if not labels:
         return output
-    return {"label": output["label"], "probabilities": dict(zip(labels, output["probabilities"], strict=True))}
+    if len(labels) != len(output["probabilities"]):
+        raise InputError(
+            f"the export's labels.txt holds {len(labels)} labels, the model has {len(output['probabilities'])}; export it again"
+        )
+    return {"label": output["label"], "probabilities": dict(zip(labels, output["probabilities"]))}
 
 
 def _rows(config: PredictConfig) -> list[dict[str, str]]:

@@ -2,9 +2,9 @@
 
 import contextlib
 import errno
-import fnmatch
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf import config as configs
-from bert_tf.data.files import atomic_write, make_folder
+from bert_tf.data.files import atomic_write, expand_patterns, make_folder
 from bert_tf.errors import InputError
 from bert_tf.training.checkpoints import latest_checkpoint
 
@@ -23,17 +23,22 @@ TRAINING_DATA = "training data"
 # Held by the process that trains here; the system lets go of it when the process ends, however it ends.
 _LOCK = "run.lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-# What a run writes, and so what --overwrite_output_dir throws away where a run was; anything else in the directory is left alone.
-_WRITTEN = (
-    *(RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv"),
-    *("train.tf_record", "eval.tf_record", "predict.tf_record"),
-)
-_WRITTEN_PATTERNS = {"": "model.ckpt-[0-9]*", "train": "events.out.tfevents.*", "export": "[0-9]*"}  # by folder
-# Flags that name what a run reads.
-_READ = (
-    *("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "input_file", "eval_input_file"),
-    *("data_dir", "tfds_data_dir"),
-)
+# What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
+_WRITTEN = {
+    "pretrain": (RECORD, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
+    "finetune": (
+        *(RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv"),
+        *("train.tf_record", "eval.tf_record", "predict.tf_record"),
+    ),
+}
+_WRITTEN_PATTERNS = {  # by folder
+    "": re.compile(r"model\.ckpt-\d+(\.partial-[^.]+)?\.(index|data-\d{5}-of-\d{5})"),
+    "train": re.compile(r"events\.out\.tfevents\..+"),
+    "export": re.compile(r"\d+/?|partial-\d+/?"),
+}
+# Flags that name what a run reads, and those of them that may name many files.
+_READ = ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir")
+_READ_PATTERNS = ("input_file", "eval_input_file")
 
 
 def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, data: Mapping[str, str]) -> dict[str, Any]:
@@ -96,21 +101,16 @@ def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mappin
       InputError: The directory cannot be written, is a model's own, or another run is, or was until now, training in it.
     """
     folder = config.output_dir
-    has_record = tf.io.gfile.exists(os.path.join(folder, RECORD))
-    if newest is None and not has_record:
-        # a released model's folder, given by mistake: its files would be lost
-        for name, text in files.items():
-            path = os.path.join(folder, name)
-            if tf.io.gfile.exists(path) and not _holds(path, text):
-                raise InputError(f"{folder}: holds a {name} of its own, which this run would write over; give another --output_dir")
+    _check_places(folder, this["workflow"], files, is_new=newest is None)
     make_folder(folder)
     with _locked(folder):
         if config.overwrite_output_dir:
             _clear(folder)
         elif latest_checkpoint(folder) != newest:
             raise InputError(f"{folder}: another run has saved a checkpoint in it since this one started; start again to go on from it")
+        # the record first: a run killed here is known as this one when it starts again
         record = json.dumps(this, indent=2, sort_keys=True) + "\n"
-        for name, text in (dict(files) | {RECORD: record}).items():
+        for name, text in ({RECORD: record} | dict(files)).items():
             write_text(config.output_dir, name, text)
         yield
 
@@ -161,9 +161,12 @@ def _check_overwrite(config: configs.TrainingConfig) -> None:
             "remove them, or give another --output_dir"
         )
     folder = os.path.realpath(config.output_dir)
-    for name in _READ:
-        for path in (getattr(config, name, None) or "").split(","):
-            if path and (os.path.realpath(path) + os.sep).startswith(folder + os.sep):
+    given = {name: getattr(config, name, None) for name in _READ + _READ_PATTERNS}
+    for name, value in given.items():
+        if value is None:
+            continue
+        for path in expand_patterns(value, name) if name in _READ_PATTERNS else [value]:
+            if (os.path.realpath(os.path.expanduser(path)) + os.sep).startswith(folder + os.sep):
                 raise InputError(
                     f"--overwrite_output_dir might throw away --{name}={path}, which lies in {config.output_dir}; give another --output_dir"
                 )
@@ -186,8 +189,10 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
         if name == TRAINING_DATA and not config.do_train:
             continue
         if recorded_data.get(name, value) != value:
+            difference = f" ({recorded_data[name]}, now {value})" if name == "labels" else ""
             raise InputError(
-                f"{config.output_dir}: the {name} changed since this run began; give what it began with, or another --output_dir"
+                f"{config.output_dir}: the {name} changed since this run began{difference}; give what it began with, or another "
+                "--output_dir"
             )
 
 
@@ -229,18 +234,44 @@ def _read_record(record: str) -> dict[str, Any]:
             raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
 
 
+def _check_places(folder: str, workflow: str, files: Mapping[str, str], is_new: bool) -> None:
+    """Checks that what the run will write does not meet something else of that name.
+
+    Raises:
+      InputError: A directory where a file is to be, or the reverse; or, where no run was before, a file that would be lost.
+    """
+    for name in _WRITTEN[workflow]:
+        path = os.path.join(folder, name)
+        if tf.io.gfile.isdir(path):
+            raise InputError(f"{path}: is a directory, where this run writes a file; give another --output_dir")
+    for name in _WRITTEN_PATTERNS:
+        path = os.path.join(folder, name) if name else folder
+        if tf.io.gfile.exists(path) and not tf.io.gfile.isdir(path):
+            raise InputError(f"{path}: is a file, where this run makes a directory; give another --output_dir")
+    if not is_new or tf.io.gfile.exists(os.path.join(folder, RECORD)):
+        return
+    for name in _WRITTEN[workflow]:
+        path = os.path.join(folder, name)
+        if tf.io.gfile.exists(path) and not (name in files and _holds(path, files[name])):
+            raise InputError(f"{folder}: holds a {name} of its own, which this run would write over; give another --output_dir")
+
+
 def _clear(folder: str) -> None:
     """Removes what an earlier run wrote; where there is no record of a run, nothing."""
-    if not tf.io.gfile.exists(os.path.join(folder, RECORD)):
+    record = os.path.join(folder, RECORD)
+    if not tf.io.gfile.exists(record):
         return
+    try:
+        workflow = _read_record(record)["workflow"]
+    except InputError:  # damaged: what all workflows write
+        workflow = "pretrain"
     for within, pattern in _WRITTEN_PATTERNS.items():
         place = os.path.join(folder, within)
-        # names are matched, not globbed: the folder's own name may hold a * or a [
         for name in tf.io.gfile.listdir(place) if tf.io.gfile.isdir(place) else ():
-            if fnmatch.fnmatchcase(name.rstrip("/"), pattern):
+            if pattern.fullmatch(name):
                 path = os.path.join(place, name)
                 (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
-    for name in _WRITTEN:
+    for name in reversed(_WRITTEN.get(workflow, ())):  # the record last: killed here, the same command clears the rest
         path = os.path.join(folder, name)
         if tf.io.gfile.exists(path):
             tf.io.gfile.remove(path)

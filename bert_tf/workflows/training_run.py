@@ -108,7 +108,10 @@ def open_run(
         step = checkpoints.restore(prefix, "give another --continue_from")
         run_directory.check_schedule(config, os.path.dirname(prefix))
         if config.do_train and step >= last_step:
-            raise InputError(f"{prefix}: is at step {step} already, and this run ends at step {last_step}; raise --num_train_steps")
+            raise InputError(
+                f"{prefix}: is at step {step} already, and this run ends at step {last_step}; give it as --init_checkpoint to start a new "
+                "schedule"
+            )
         logging.info("going on from %s at step %d of its schedule", prefix, step)
     elif config.init_checkpoint is not None:
         logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))

@@ -85,6 +85,24 @@ def test_what_is_no_manifest_is_named(tmp_path, text):
         read_manifest(str(tmp_path / "a.tfrecord"))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"sha256": 5}, {"path": ["x"]}, {"do_lower_case": "yes"}, {"sha256": None}, {"size": "8000"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_vocabulary_that_is_not_described_is_named(tmp_path, change):
+    path = str(tmp_path / "a.tfrecord")
+    write_manifests([path], [1], CONTENT | {"vocabulary": CONTENT["vocabulary"] | change})
+    with pytest.raises(InputError, match=rf"a\.tfrecord\.manifest\.json: vocabulary\.{next(iter(change))} is .*; make the data again"):
+        read_manifest(path)
+
+
+def test_deep_rubbish_is_named(tmp_path):
+    (tmp_path / "a.tfrecord.manifest.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"a\.tfrecord\.manifest\.json: not valid JSON"):
+        read_manifest(str(tmp_path / "a.tfrecord"))
+
+
 def test_binary_rubbish_is_named(tmp_path):
     (tmp_path / "a.tfrecord.manifest.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"a\.tfrecord\.manifest\.json"):

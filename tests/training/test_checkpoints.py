@@ -183,7 +183,7 @@ def test_another_size_is_told_with_both_shapes(tmp_path, small):
 def test_a_missing_variable_is_named(tmp_path, small):
     save_steps(tmp_path, small, [1])
     other = small | {"b/kernel": tf.Variable([1.0])}
-    with pytest.raises(InputError, match=r"model\.ckpt-1: has no b/kernel, so training cannot go on.*--init_checkpoint"):
+    with pytest.raises(InputError, match=r"model\.ckpt-1: has no b/kernel, so it is no state of a training.*--init_checkpoint"):
         Checkpoints(str(tmp_path), other, 1).restore(f"{tmp_path}/model.ckpt-1")
 
 

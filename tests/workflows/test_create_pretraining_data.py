@@ -1,3 +1,4 @@
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -354,6 +355,18 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, text, c
         create_pretraining_data.run(config_of(tmp_path, **changes))
     assert "\n" not in str(error.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "vocab.txt"]
+
+
+def test_a_manifest_writes_over_no_input_and_no_output(tmp_path):
+    config = write_corpus(tmp_path, 3, 3)
+    text = tmp_path / "a.tfrecord.manifest.json"
+    text.write_bytes(Path(config.input_file).read_bytes())
+    with pytest.raises(InputError, match=r"a\.tfrecord\.manifest\.json is an input file as well"):
+        create_pretraining_data.run(dataclasses.replace(config, input_file=str(text), output_file=str(tmp_path / "a.tfrecord")))
+    assert text.read_bytes() == Path(config.input_file).read_bytes()
+    both = f"{tmp_path}/b.tfrecord,{tmp_path}/b.tfrecord.manifest.json"
+    with pytest.raises(InputError, match=r"names .*b\.tfrecord\.manifest\.json twice"):
+        create_pretraining_data.run(dataclasses.replace(config, output_file=both))
 
 
 def test_vocabulary_without_mask_is_refused(tmp_path):

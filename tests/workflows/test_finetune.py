@@ -204,6 +204,14 @@ def test_a_bad_row_is_named_by_file_and_line(data_dir, pretrained, tmp_path):
             finetune.run(config_for(bad, tmp_path / "run", init_checkpoint=str(pretrained)))
 
 
+@pytest.mark.parametrize("name", ["predictions.tsv", "train.tf_record", "labels.txt"])
+def test_files_of_the_users_own_are_not_written_over(data_dir, pretrained, tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=rf"holds a {name} of its own, which this run would write over"):
+        finetune.run(config_for(data_dir, tmp_path, init_checkpoint=str(pretrained), do_predict=True))
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_rows_that_changed_since_the_run_began_are_told(data_dir, made, tmp_path):
     rows = tmp_path / "rows"
     shutil.copytree(data_dir, rows)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf.config import BertConfig, PretrainConfig
 from bert_tf.data.records import RecordFile, write_records
 from bert_tf.errors import InputError
-from bert_tf.workflows import pretrain
+from bert_tf.workflows import pretrain, run_directory
 from tests.conftest import SHARED, needs_shared
 from tests.workflows.conftest import MASKS, SEQ
 
@@ -341,20 +341,89 @@ def test_evaluation_needs_no_optimizer_and_finds_its_own_model(made, tmp_path):
     changes = dict(do_train=False, do_eval=True, max_eval_steps=2, bert_config_file=None, vocab_file=None)
     found = pretrain.run(config_for(made, tmp_path / "run", **changes))
     assert found["loss"] == pytest.approx(expected["loss"], abs=1e-6)
-    with pytest.raises(InputError, match="adam_m, so training cannot go on from it"):
+    with pytest.raises(InputError, match="adam_m, so it is no state of a training"):
         pretrain.run(config_for(made, tmp_path / "run"))
 
 
 def test_overwriting_throws_away_what_a_run_wrote_and_nothing_else(made, tmp_path):
     run = tmp_path / "run"
     pretrain.run(config_for(made, run, num_train_steps=3, do_export=True))
-    kept = ["mine.tf_record", "eval/mine.txt", "train/mine.txt", "export/notes.txt", "model.ckpt-notes.txt"]
+    kept = ["mine.tf_record", "eval/mine.txt", "train/mine.txt", "export/notes.txt", "export/2024-notes/a", "export/2024.txt"]
+    kept += ["model.ckpt-notes.txt", "model.ckpt-3.index.bak", "model.ckpt-3.backup/a", "labels.txt", "train.tf_record", "predictions.tsv"]
     for name in kept:
-        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).parent.mkdir(exist_ok=True, parents=True)
         (run / name).write_text("mine")
     pretrain.run(config_for(made, run, num_train_steps=2, num_warmup_steps=1, overwrite_output_dir=True))
     assert all((run / name).read_text() == "mine" for name in kept)
     assert not (run / "export" / "1").exists() and not (run / "model.ckpt-3.index").exists()
+
+
+def test_overwriting_never_takes_what_the_run_reads(made, tmp_path, monkeypatch):
+    """However it is named: by ~, in a folder with a comma in its name, by a glob, or after a blank."""
+    run = tmp_path / "a,b"
+    pretrain.run(config_for(made, run, num_train_steps=3))
+    shutil.copy(made / "data.tfrecord", run / "data.tfrecord")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    named = [
+        dict(init_checkpoint="~/a,b/model.ckpt-3"),
+        dict(init_checkpoint=str(run / "model.ckpt-3")),
+        dict(vocab_file="~/a,b/vocab.txt"),
+    ]
+    named += [
+        dict(input_file=str(tmp_path / "*b" / "data.tfrecord")),
+        dict(input_file=f"{made}/data.tfrecord, {tmp_path}/*b/data.tfrecord"),
+    ]
+    for changes in named:
+        with pytest.raises(InputError, match=r"might throw away --\w+=.*, which lies in"):
+            pretrain.run(config_for(made, run, overwrite_output_dir=True, **changes))
+    assert (run / "model.ckpt-3.index").exists() and (run / "data.tfrecord").exists()
+
+
+def test_a_run_killed_before_its_first_step_starts_again(made, tmp_path, monkeypatch):
+    """At each of the files that it writes first."""
+    real = run_directory.write_text
+    for survived in range(4):
+        written = []
+
+        def killed(folder, name, text, written=written, survived=survived):
+            if len(written) == survived:
+                raise SystemExit("killed")
+            written.append(name)
+            return real(folder, name, text)
+
+        config = config_for(made, tmp_path / str(survived), num_train_steps=2, num_warmup_steps=1)
+        monkeypatch.setattr(run_directory, "write_text", killed)
+        if survived < 3:
+            with pytest.raises(SystemExit):
+                pretrain.run(config)
+            assert written == ["run_config.json", "bert_config.json", "vocab.txt"][:survived]
+        monkeypatch.setattr(run_directory, "write_text", real)
+        assert pretrain.run(config)["global_step"] == 2
+
+
+def test_places_that_are_taken_are_told_before_the_training(made, tmp_path):
+    for name, make in (("train", "touch"), ("export", "touch"), ("eval_results.txt", "mkdir"), ("run_config.json", "mkdir")):
+        folder = tmp_path / name
+        folder.mkdir()
+        getattr(folder / name, make)()
+        with pytest.raises(InputError, match=rf"{name}: is a (file|directory), where this run"):
+            pretrain.run(config_for(made, folder))
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_strange_checkpoints_of_the_runs_own_are_told(made, tmp_path, caplog):
+    pretrain.run(config_for(made, tmp_path, num_train_steps=4))
+    for part in ("index", "data-00000-of-00001"):
+        shutil.copy(tmp_path / f"model.ckpt-4.{part}", tmp_path / f"model.ckpt-99.{part}")
+    with pytest.raises(InputError, match=r"model\.ckpt-99: holds step 4, not the step of its name; .* model\.ckpt-4"):
+        pretrain.run(config_for(made, tmp_path, num_train_steps=4))
+    state = weights(tmp_path / "model.ckpt-4") | {"global_step": np.int64(-5)}
+    prefix = str(tmp_path / "model.ckpt-99")
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*state], shape_and_slices=[""] * len(state), tensors=[*state.values()])
+    (tmp_path / "checkpoint").write_bytes(b"\xff\xfe")
+    with caplog.at_level("WARNING", logger="absl"):
+        assert pretrain.run(config_for(made, tmp_path, num_train_steps=4))["global_step"] == 4
+    assert "global_step holds int64 numbers that it cannot hold" in caplog.text
 
 
 def test_a_models_own_folder_is_no_place_for_a_run(made, tmp_path):
