@@ -258,6 +258,9 @@ class TrainingConfig:
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
     iterations_per_loop: int = flag(1000, help="Most steps inside one call of the compiled loop.", identity=False)
+    max_bad_steps: int = flag(
+        10, help="Steps whose loss or gradient is not finite, which are skipped, before the training stops.", identity=False
+    )
     overwrite_output_dir: bool = flag(False, help="Throw away what an earlier run left in output_dir.", identity=False)
     use_tpu: bool = flag(False, help="Cloud TPUs are not supported yet: true is refused.", identity=False)
     tpu_name: str | None = flag(None, help="The TPU's name or grpc:// address.", identity=False)
@@ -282,6 +285,7 @@ class TrainingConfig:
                            ("save_checkpoints_steps", _MOST_STEPS), ("keep_checkpoint_max", _MOST_STEPS),
                            ("iterations_per_loop", _MOST_STEPS)):  # fmt: skip
             _require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
+        _require(self.max_bad_steps >= 0, f"max_bad_steps is {self.max_bad_steps}; give 0 or more")
         good = 0 < self.learning_rate <= 1
         _require(good, f"learning_rate is {self.learning_rate}; give a number above 0, at most 1 (2e-5 to 1e-3 are common)")
         # what NumPy's and TensorFlow's generators take

@@ -67,15 +67,32 @@ class ShuffledRecords:
             self._epoch, self._plan = epoch, (order, ends)
         return self._plan
 
+    def numbers(self, place: int, count: int) -> np.ndarray:
+        """Returns which records `take` returns, counted through all files: int64[count]."""
+        before = np.cumsum([0, *map(len, self.files)])
+        found: list[int] = []
+        while len(found) < count:
+            epoch, offset = divmod(place + len(found), self.num_records)
+            order, ends = self._epoch_plan(epoch)
+            pool = int(np.searchsorted(ends, offset, side="right"))
+            blocks = self._blocks[order[pool * POOL_BLOCKS : (pool + 1) * POOL_BLOCKS]]
+            numbers = np.concatenate([before[file] + np.arange(first, end) for file, first, end in blocks])
+            within = offset - (int(ends[pool - 1]) if pool else 0)
+            found.extend(numbers[self._shuffled(epoch, pool, len(numbers))][within : within + count - len(found)])
+        return np.asarray(found, np.int64)
+
     def _read_pool(self, epoch: int, pool: int, order: np.ndarray) -> list[bytes]:
         if self._pool_key != (epoch, pool):
             records: list[bytes] = []
             for block in order[pool * POOL_BLOCKS : (pool + 1) * POOL_BLOCKS]:
                 file, first, end = self._blocks[block]
                 records.extend(self.files[file].read(np.arange(first, end)))
-            shuffled = self._random(epoch, 1 + pool).permutation(len(records))
+            shuffled = self._shuffled(epoch, pool, len(records))
             self._pool_key, self._pool_records = (epoch, pool), [records[number] for number in shuffled]
         return self._pool_records
+
+    def _shuffled(self, epoch: int, pool: int, size: int) -> np.ndarray:
+        return self._random(epoch, 1 + pool).permutation(size)
 
     def _random(self, epoch: int, use: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, epoch, use])
@@ -101,6 +118,10 @@ class OrderedRecords:
             records.extend(self.files[file].read(np.arange(first, last)))
             place += last - first
         return records
+
+    def numbers(self, place: int, count: int) -> np.ndarray:
+        """Returns which records `take` returns, counted through all files: up to int64[count]."""
+        return np.arange(place, min(place + count, self.num_records))
 
     def pick(self, numbers: np.ndarray) -> list[bytes]:
         """Returns the records of these numbers, counted through all files, in the order asked for."""
@@ -145,9 +166,18 @@ class Batches:
         return steps.map(self._read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
 
     def numbers(self, step: int) -> np.ndarray:
-        """Returns which records, counted through all files, the step's real examples are in one ordered pass: int64[examples]."""
-        first = step * self.batch_size
-        return np.arange(first, min(first + self.batch_size, self.num_records))
+        """Returns which records, counted through all files, the step's real examples are: int64[examples]."""
+        return self._records.numbers(step * self.batch_size, self.batch_size)
+
+    def where(self, step: int) -> str:
+        """Returns the step's records in words: each file and the numbers of its records."""
+        numbers, first, parts = np.unique(self.numbers(step)), 0, []
+        for file in self.files:
+            held = numbers[(numbers >= first) & (numbers < first + len(file))] - first
+            if held.size:
+                parts.append(f"{file.path} records {', '.join(map(str, held))}")
+            first += len(file)
+        return "; ".join(parts)
 
     def failure_behind(self, error: tf.errors.OpError) -> InputError | None:
         """Returns what TensorFlow's report of a failed step means to the user, or None where the data is not to blame."""

@@ -1,6 +1,5 @@
 """The training loop, evaluation and prediction: many steps inside one compiled call."""
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,17 +20,21 @@ from bert_tf.training.optimizer import AdamWeightDecay
 # Control comes back to Python at least about this often, for the progress line and for Ctrl-C.
 _SECONDS_PER_CALL = 2.0
 
+# Among a step's sums: whether its loss or gradient was not finite, so that it was skipped.
+_BAD = "bad_step"
+
 SumsFunction = Callable[[dict[str, tf.Tensor], dict[str, tf.Tensor]], dict[str, WeightedSum]]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a training call begins and ends, and how often it saves: all in steps."""
+    """Where a training call begins and ends, how often it saves, and how many of its steps may fail: all in steps."""
 
     first_step: int
     last_step: int
     save_checkpoints_steps: int
     iterations_per_loop: int
+    max_bad_steps: int = 0
 
 
 class Trainer:
@@ -71,12 +74,14 @@ class Trainer:
             sums = self._sums(self.model(batch, training=True, seed=seed), batch)
             loss = total_loss(sums)
         gradients = tape.gradient(loss, [variable.value for variable in self.optimizer.variables])
-        norm, rate = self.optimizer.apply(gradients, self.global_step)
+        norm, _ = self.optimizer.apply(gradients, self.global_step, tf.math.is_finite(loss))
         self.global_step.assign_add(1)
-        one = tf.ones([])
-        return sums | {
-            name: WeightedSum(value, one, 0.0 * one) for name, value in (("loss", loss), ("gradient_norm", norm), ("learning_rate", rate))
-        }
+        sound = tf.math.is_finite(loss) & tf.math.is_finite(norm)
+        one, bad = tf.ones([]), tf.cast(~sound, tf.float32)
+        sums |= {name: WeightedSum(value, one, 0.0 * one) for name, value in (("loss", loss), ("gradient_norm", norm))}
+        # a bad step counts in no mean
+        kept = {name: WeightedSum(*(tf.where(sound, value, 0.0) for value in part[:2]), part.epsilon) for name, part in sums.items()}
+        return kept | {_BAD: WeightedSum(bad, one, 0.0 * one)}
 
     @tf.function(reduce_retracing=True)
     def _steps(self, iterator, count):
@@ -92,7 +97,7 @@ class Trainer:
         """Trains from `first_step` up to `last_step`, saving as it goes and at the end.
 
         Raises:
-          InputError: A loss or gradient that is no longer finite, or a data file that cannot be read any more.
+          InputError: Too many steps whose loss or gradient is not finite, or a data file that cannot be read any more.
           Preempted: SIGTERM came; a checkpoint of the last finished step is written. After Ctrl-C, KeyboardInterrupt in the same way.
         """
         with Interruption() as interruption:
@@ -101,7 +106,7 @@ class Trainer:
     def _train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str, interruption: Interruption) -> None:
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(batches.dataset(limits.first_step, limits.last_step - limits.first_step))
-        step, seconds_per_step, state = limits.first_step, None, f"step {limits.first_step}"
+        step, num_bad, seconds_per_step, state = limits.first_step, 0, None, f"step {limits.first_step}"
         with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
             while step < limits.last_step:
                 boundary = min(limits.last_step, (step // limits.save_checkpoints_steps + 1) * limits.save_checkpoints_steps)
@@ -112,12 +117,10 @@ class Trainer:
                 # the first call compiles, so its time says nothing about a step
                 seconds_per_step = seconds / count if step > limits.first_step else None
                 step += count
-                for name in ("loss", "gradient_norm"):  # a gradient that is not finite spoils the weights before the loss shows it
-                    if not math.isfinite(metrics[name]):
-                        raise InputError(
-                            f"the {name} is {metrics[name]} within steps {step - count + 1} to {step}; the last checkpoint is kept: start "
-                            "again with a lower --learning_rate, in another --output_dir"
-                        )
+                bad = round(metrics.pop(_BAD) * count)
+                num_bad += bad
+                if bad:
+                    self._tell_bad_steps(batches, limits, step - count, step, bad, num_bad)
                 # the rate of the call's last step, not the mean over the call
                 metrics["learning_rate"] = float(self.optimizer.schedule(tf.constant(step - 1, tf.int64)))
                 if seconds_per_step is not None:
@@ -136,6 +139,18 @@ class Trainer:
                 if interruption.requested and step < limits.last_step:
                     interruption.finish(prefix)
         logging.info("training ended at %s", state)
+
+    def _tell_bad_steps(self, batches: Batches, limits: Limits, begin: int, end: int, bad: int, num_bad: int) -> None:
+        """Warns of steps that were skipped among those from `begin` to `end`, or ends the training where they are too many."""
+        what = f"{bad} of the steps {begin + 1} to {end} had a loss or gradient that is not finite"
+        if num_bad <= limits.max_bad_steps:
+            logging.warning("%s: skipped (%d so far, --max_bad_steps=%d)", what, num_bad, limits.max_bad_steps)
+            return
+        records = f", on {batches.where(begin)}" if end - begin == 1 else ""
+        raise InputError(
+            f"{what}{records}; they make {num_bad} with --max_bad_steps={limits.max_bad_steps}. The last checkpoint is kept: start "
+            "again with a lower --learning_rate, in another --output_dir"
+        )
 
     def _run(self, iterator, count: int, batches: Batches) -> dict[str, float]:
         with _named_failure(batches):

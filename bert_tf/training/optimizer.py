@@ -55,28 +55,35 @@ class AdamWeightDecay:
         self.m = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_m") for v in self.variables]
         self.v = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_v") for v in self.variables]
 
-    def apply(self, gradients: Sequence, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def apply(self, gradients: Sequence, step: tf.Tensor, sound: tf.Tensor | bool = True) -> tuple[tf.Tensor, tf.Tensor]:
         """Updates every variable and returns the gradients' global norm before clipping and the rate used, float32[] each.
+
+        Where the norm is not finite, or `sound` is false, everything stays as it was.
 
         Args:
           gradients: One a variable, in order, float32; None leaves a variable as it is (the loss does not depend on it).
           step: int64[], how many updates came before.
+          sound: bool[], whether the gradients are to be used.
         """
         slots = [slot for slot, gradient in zip(zip(self.variables, self.m, self.v), gradients) if gradient is not None]
         # a gather's gradient comes as sparse slices
         dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
         clipped, norm = tf.clip_by_global_norm(dense, CLIP_NORM)
         rate = self.schedule(step)
+        tf.cond(sound & tf.math.is_finite(norm), lambda: self._update(slots, clipped, step, rate), tf.no_op)
+        return norm, rate
+
+    def _update(self, slots: Sequence, gradients: Sequence, step: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         m_scale = v_scale = 1.0
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
             m_scale = 1.0 / (1.0 - BETA_1**count)
             v_scale = 1.0 / (1.0 - BETA_2**count)
-        for (variable, m, v), gradient in zip(slots, clipped):
+        for (variable, m, v), gradient in zip(slots, gradients):
             m.assign(BETA_1 * m + (1.0 - BETA_1) * gradient)
             v.assign(BETA_2 * v + (1.0 - BETA_2) * tf.square(gradient))
             update = m * m_scale / (tf.sqrt(v * v_scale) + EPSILON)
             if decays(variable.path):
                 update += WEIGHT_DECAY_RATE * variable.value
             variable.value.assign_sub(rate * update)
-        return norm, rate
+        return tf.no_op()  # what a branch of tf.cond returns; the assignments are run as they stand

@@ -44,7 +44,7 @@ class TrainingRun:
             logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, self.step, last)
             return
         logging.info("training from step %d to %d on %s", self.step, last, strategy.device())
-        limits = Limits(self.step, last, config.save_checkpoints_steps, config.iterations_per_loop)
+        limits = Limits(self.step, last, config.save_checkpoints_steps, config.iterations_per_loop, config.max_bad_steps)
         self._trainer.train(batches(), limits, self._checkpoints, os.path.join(config.output_dir, "train"))
         self.step = last
 

@@ -205,6 +205,18 @@ def test_a_million_steps_away_is_at_once(examples):
     ]
 
 
+@pytest.mark.parametrize("place", [0, 13, TOTAL - 5, 2 * TOTAL + 30])
+def test_shuffled_records_know_which_they_are(files, place):
+    records = ShuffledRecords(files, 9)
+    assert records.numbers(place, 25).tolist() == numbers(records.take(place, 25))
+
+
+def test_a_steps_records_in_words(files):
+    batches = Batches(OrderedRecords(files), CLASSIFICATION, {"seq": 3}, 5)
+    first, second = (files[number].path for number in (0, 1))
+    assert batches.where(7) == f"{first} records 35, 36; {second} records 0, 1; {files[2].path} records 0"
+
+
 def test_records_picked_by_number_come_in_the_order_asked_for(files):
     asked = np.random.default_rng(1).permutation(TOTAL)[:30]
     assert numbers(OrderedRecords(files).pick(asked)) == asked.tolist()

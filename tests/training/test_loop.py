@@ -42,8 +42,8 @@ class Run:
         self.checkpoints = Checkpoints(self.folder, state, keep=3)
         self.batches = Batches(ShuffledRecords([file], seed), kind, AXES, batch_size)
 
-    def train(self, last_step, first_step=0, save_checkpoints_steps=100, iterations_per_loop=100):
-        limits = Limits(first_step, last_step, save_checkpoints_steps, iterations_per_loop)
+    def train(self, last_step, first_step=0, save_checkpoints_steps=100, iterations_per_loop=100, max_bad_steps=0):
+        limits = Limits(first_step, last_step, save_checkpoints_steps, iterations_per_loop, max_bad_steps)
         self.trainer.train(self.batches, limits, self.checkpoints, os.path.join(self.folder, "train"))
         return self
 
@@ -168,8 +168,8 @@ def with_a_bad_gradient(logits, batch):
     return parts | {"masked_lm_loss": part._replace(total=part.total + tf.sqrt(tf.reduce_sum(0.0 * logits["masked_lm"])))}
 
 
-@pytest.mark.parametrize("name", ["loss", "gradient_norm"])
-def test_a_training_that_breaks_down_stops_and_keeps_the_last_checkpoint(pretraining_file, tmp_path, name):
+def bad_run(pretraining_file, tmp_path, name):
+    """A run at step 2, saved, whose loss or gradient is not finite at every step from here on."""
     run = Run(pretraining_file, tmp_path)
     run.state["global_step"].assign(2)
     run.checkpoints.save(2)
@@ -178,14 +178,36 @@ def test_a_training_that_breaks_down_stops_and_keeps_the_last_checkpoint(pretrai
         bias.assign(np.full(bias.shape, np.nan))
     else:
         run.trainer._sums = with_a_bad_gradient
-    with pytest.raises(InputError, match=rf"the {name} is nan within steps 3 to 3; .*checkpoint is kept.*--learning_rate") as caught:
+    return run
+
+
+@pytest.mark.parametrize("name", ["loss", "gradient"])
+def test_a_training_that_breaks_down_stops_and_keeps_the_last_checkpoint(pretraining_file, tmp_path, name):
+    run = bad_run(pretraining_file, tmp_path, name)
+    records = ", ".join(map(str, sorted(run.batches.numbers(2))))
+    with pytest.raises(InputError, match=r"1 of the steps 3 to 3 .* not finite.*checkpoint is kept.*--learning_rate") as caught:
         run.train(3, first_step=2, save_checkpoints_steps=1)
-    assert "\n" not in str(caught.value)
+    assert f"on {pretraining_file.path} records {records};" in str(caught.value) and "\n" not in str(caught.value)
     assert checkpoint_steps(str(tmp_path)) == [2]
 
 
+def test_bad_steps_are_skipped_and_counted(pretraining_file, tmp_path, caplog):
+    """Weights and moments stay, the step goes on, and the scalars are finite."""
+    run = bad_run(pretraining_file, tmp_path, "gradient")
+    before = run.values()
+    with caplog.at_level("WARNING", logger="absl"):
+        run.train(5, first_step=2, iterations_per_loop=1, max_bad_steps=3)
+    assert "1 of the steps 5 to 5 had a loss or gradient that is not finite: skipped (3 so far, --max_bad_steps=3)" in caplog.text
+    after = run.values()
+    assert after.pop("global_step") == 5 and before.pop("global_step") == 2
+    assert_same(before, after)
+    assert all(np.isfinite(list(values.values())).all() for values in scalars(tmp_path / "train").values())
+    with pytest.raises(InputError, match=r"they make 1 with --max_bad_steps=0"):
+        run.train(6, first_step=5)
+
+
 def test_a_learning_rate_far_too_high(pretraining_file, tmp_path):
-    with pytest.raises(InputError, match=r"(loss|gradient_norm) is (nan|inf) within steps \d+ to \d+"):
+    with pytest.raises(InputError, match=r"\d+ of the steps \d+ to \d+ had a loss or gradient that is not finite"):
         Run(pretraining_file, tmp_path, learning_rate=1e30).train(20)
     assert checkpoint_steps(str(tmp_path)) == []
 
