@@ -280,7 +280,7 @@ class TrainingConfig:
         for name in ("init_checkpoint", "continue_from"):  # "runs/a/" is "runs/a"
             path = getattr(self, name, None)
             if path is not None and "://" not in path:
-                object.__setattr__(self, name, os.path.normpath(os.path.expanduser(path)))
+                object.__setattr__(self, name, os.path.normpath(path))
         for name, most in (("train_batch_size", _LARGEST_BATCH), ("eval_batch_size", _LARGEST_BATCH),
                            ("save_checkpoints_steps", _MOST_STEPS), ("keep_checkpoint_max", _MOST_STEPS),
                            ("iterations_per_loop", _MOST_STEPS)):  # fmt: skip
