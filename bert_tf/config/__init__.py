@@ -1,0 +1,26 @@
+"""Every knob: frozen dataclasses that are checked when they are made and go to JSON and back.
+
+Names and defaults are google-research/bert's where it has the flag. Nothing here opens a file or imports TensorFlow.
+"""
+
+from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, TokenizeConfig
+from bert_tf.config.fields import differing_field, to_dict
+from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
+from bert_tf.config.training import FinetuneConfig, PretrainConfig, TrainingConfig
+from bert_tf.config.use import DemoConfig, PredictConfig
+
+__all__ = [
+    "HIDDEN_ACTIVATIONS",
+    "MODEL_SIZES",
+    "BertConfig",
+    "BuildVocabConfig",
+    "CreatePretrainingDataConfig",
+    "DemoConfig",
+    "FinetuneConfig",
+    "PredictConfig",
+    "PretrainConfig",
+    "TokenizeConfig",
+    "TrainingConfig",
+    "differing_field",
+    "to_dict",
+]

@@ -1,0 +1,93 @@
+"""What makes vocabularies, tokens and pre-training data."""
+
+from dataclasses import dataclass
+
+from bert_tf.config.fields import LARGEST_SIZE, check_length, flag, require, settle
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildVocabConfig:
+    """Text files in, vocab.txt out."""
+
+    input_file: str = flag(None, required=True, help="Text files to learn from: paths or globs, separated by commas.")
+    output_file: str = flag(None, required=True, help="The vocabulary to write, one piece a line.")
+    vocab_size: int = flag(30000, help="Number of pieces, special tokens included.")
+    do_lower_case: bool = flag(True, help="Lower-case and strip accents before counting: for an uncased model.")
+    min_count: int = flag(2, help="A pair of pieces seen fewer times than this is not merged.")
+    character_coverage: float = flag(
+        0.9999,
+        help="Share of the text's characters that the alphabet must cover; rarer ones become [UNK], unless among the commonest 1,000.",
+    )
+    num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+        require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
+        require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
+        require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
+        most = self.vocab_size - 6  # five special tokens and a piece
+        require(0 <= self.num_unused <= most, f"num_unused is {self.num_unused}; give 0 to {most}, or a larger vocab_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizeConfig:
+    """JSON lines of text in, tokens, ids and offsets out."""
+
+    input_file: str = flag(None, required=True, help='JSON lines, each {"text": ...}.')
+    output_file: str = flag(None, required=True, help="JSON lines to write, each {text, tokens, ids, offsets}.")
+    vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
+    )
+    implementation: str = flag(
+        "python", choices=("python", "graph", "fast"), help="python: the reference; graph: TensorFlow ops, as in a SavedModel; fast: bulk."
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePretrainingDataConfig:
+    """Documents in, masked TFRecords and a manifest out."""
+
+    input_file: str = flag(
+        None, required=True, help="Text files: one sentence a line, a blank line between documents; paths or globs, separated by commas."
+    )
+    output_file: str = flag(None, required=True, help="TFRecord files to write, separated by commas; examples go round them in turn.")
+    vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
+    )
+    do_whole_word_mask: bool = flag(False, help="Mask all pieces of a chosen word together.")
+    max_seq_length: int = flag(128, help="Length of every example in pieces, [CLS] and [SEP] included.")
+    max_predictions_per_seq: int = flag(20, help="Most masked positions an example.")
+    random_seed: int = flag(12345, help="Seed of every draw: same seed, same bytes.")
+    dupe_factor: int = flag(10, help="Times the corpus is gone through, with new pairs and new masks.")
+    masked_lm_prob: float = flag(0.15, help="Share of an example's pieces that is masked.")
+    short_seq_prob: float = flag(0.1, help="Share of examples drawn shorter than the full length.")
+    mask_mix: str = flag("0.8,0.1,0.1", help="Of the masked positions, the shares that become [MASK], stay, become a random piece.")
+    use_nsp: bool = flag(
+        True, help="Make sentence pairs, label 1 where the second is random text; false: one running text, label always 0."
+    )
+    compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+        check_length(self.max_seq_length)
+        good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
+        require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")
+        require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
+        require(0 < self.masked_lm_prob <= 1, f"masked_lm_prob is {self.masked_lm_prob}; give a share above 0, at most 1")
+        require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
+        self.mask_shares()
+
+    def mask_shares(self) -> tuple[float, float, float]:
+        """Returns the shares of masked positions that become [MASK], stay as they are, become a random piece."""
+        try:
+            shares = tuple(float(part) for part in self.mask_mix.split(","))
+        except ValueError:
+            shares = ()
+        good = len(shares) == 3 and min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6
+        require(good, f"mask_mix is {self.mask_mix!r}; give three shares that sum to 1, as 0.8,0.1,0.1")
+        return shares  # type: ignore[return-value]

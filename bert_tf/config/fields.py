@@ -1,0 +1,81 @@
+"""How a config declares a field that is also a flag, and how its values are settled and checked.
+
+A flag is declared once, as a field: its help text is the flag's help (`cli/flag_config.py` makes the flags).
+"""
+
+import dataclasses
+import os
+from typing import Any
+
+from bert_tf.errors import InputError
+
+# Far beyond any model; a typing error that is larger would end in an allocation that no machine can do.
+LARGEST_SIZE = 10_000_000
+LARGEST_BATCH = 1_000_000
+# Step numbers are int64, and as float32 in the schedule still told apart well enough.
+MOST_STEPS = 10**12
+MOST_EPOCHS = 1_000_000
+
+
+def flag(
+    default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()
+) -> Any:
+    """Declares a config field that is also a flag.
+
+    Args:
+      default: The flag's default.
+      help: The flag's help text.
+      identity: Whether the value is part of what a run is: an output directory made with another value is refused.
+      required: Whether a script stops without it.
+      choices: The strings allowed, where the choice is closed.
+    """
+    metadata = {"help": help, "identity": identity, "required": required, "choices": choices}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises InputError with the message unless the condition holds."""
+    if not condition:
+        raise InputError(message)
+
+
+def settle(config: Any) -> None:
+    """Makes what a notebook or a shell gives into the fields' own types, and checks that what is required is there."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if isinstance(value, str) and value.startswith("~") and _names_a_path(field.name):
+            value = os.path.expanduser(value)  # shells do not, in --flag=~/runs
+        if value == "" and field.default is None and field.name not in ("text", "text_pair"):
+            value = None  # shell scripts pass --init_checkpoint=$VARIABLE, empty where there is none
+        require(value is not None or not field.metadata["required"], f"{field.name} is missing; give it")
+        object.__setattr__(config, field.name, value)
+
+
+def _names_a_path(name: str) -> bool:
+    return name.endswith(("_file", "_dir", "_checkpoint")) or name in ("continue_from", "saved_model")
+
+
+def check_length(max_seq_length: int) -> None:
+    """Raises InputError unless a sentence pair fits into this many pieces."""
+    # [CLS] a [SEP] b [SEP] is the shortest sentence pair
+    require(max_seq_length >= 5, f"max_seq_length is {max_seq_length}; give at least 5, room for [CLS] a [SEP] b [SEP]")
+    require(max_seq_length <= LARGEST_SIZE, f"max_seq_length is {max_seq_length}; give at most {LARGEST_SIZE:,}")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Returns a config's fields, ready for JSON."""
+    return dataclasses.asdict(config)
+
+
+def differing_field(config: Any, recorded: dict[str, Any]) -> str | None:
+    """Returns the first field by which `config` is another run than the recorded one, or None.
+
+    Only identity fields count: asking a finished run for an evaluation, or saving more often, is the same run. A field that the
+    record does not know (it was added later) compares by its default.
+    """
+    for field in dataclasses.fields(config):
+        if field.metadata["identity"] and getattr(config, field.name) != recorded.get(field.name, field.default):
+            return field.name
+    return None

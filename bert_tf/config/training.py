@@ -1,0 +1,177 @@
+"""What trains: the knobs that every training script shares, and those of pre-training and fine-tuning."""
+
+import os
+from dataclasses import dataclass
+
+from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_EPOCHS, MOST_STEPS, check_length, flag, require, settle
+from bert_tf.config.model import MODEL_SIZES
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """What every training script shares."""
+
+    bert_config_file: str | None = flag(
+        None, help="The model's bert_config.json. Default: the one beside --init_checkpoint.", identity=False
+    )
+    output_dir: str = flag(None, required=True, help="Where checkpoints, results and exports go.", identity=False)
+    init_checkpoint: str | None = flag(
+        None, help="Start from these weights: a TF1 checkpoint prefix, a run directory, or a Hugging Face directory."
+    )
+    allow_partial: bool = flag(False, help="Start even though the checkpoint lacks some of the encoder's variables.")
+    vocab_file: str | None = flag(None, help="The vocabulary. Default: the one beside --init_checkpoint.", identity=False)
+    do_lower_case: bool | None = flag(
+        None, help="Lower-case and strip accents. Default: what the model's folder says, else by the vocabulary.", identity=False
+    )
+    max_seq_length: int = flag(128, help="Length of an example in pieces, [CLS] and [SEP] included.")
+    do_train: bool = flag(False, help="Train.", identity=False)
+    do_eval: bool = flag(False, help="Evaluate and write eval_results.txt.", identity=False)
+    do_export: bool = flag(False, help="Write a SavedModel to output_dir/export/<version>.", identity=False)
+    train_batch_size: int = flag(32, help="Examples a training step, over all devices.")
+    eval_batch_size: int = flag(8, help="Examples an evaluation step.", identity=False)
+    learning_rate: float = flag(5e-5, help="Peak learning rate.")
+    lr_schedule: str = flag(
+        "original",
+        choices=("original", "continuous"),
+        help="How the rate falls after the warm-up: as the original's, peak x (1 - step / num_train_steps), which begins with a drop, or "
+        "continuously from the peak.",
+    )
+    bias_correction: bool = flag(False, help="Adam's bias correction, which the original leaves out.")
+    random_seed: int = flag(12345, help="Seed of initial weights, example order and dropout.")
+    deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
+    jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
+    save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
+    keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
+    iterations_per_loop: int = flag(1000, help="Most steps inside one call of the compiled loop.", identity=False)
+    max_bad_steps: int = flag(
+        10, help="Steps whose loss or gradient is not finite, which are skipped, before the training stops.", identity=False
+    )
+    overwrite_output_dir: bool = flag(False, help="Throw away what an earlier run left in output_dir.", identity=False)
+    use_tpu: bool = flag(False, help="Cloud TPUs are not supported yet: true is refused.", identity=False)
+    tpu_name: str | None = flag(None, help="The TPU's name or grpc:// address.", identity=False)
+    tpu_zone: str | None = flag(None, help="The TPU's zone.", identity=False)
+    gcp_project: str | None = flag(None, help="The TPU's project.", identity=False)
+    master: str | None = flag(None, help="Accepted from TF1 command lines and ignored.", identity=False)
+    num_tpu_cores: int = flag(8, help="Accepted from TF1 command lines; the TPU itself says how many it has.", identity=False)
+
+    def __post_init__(self) -> None:
+        settle(self)
+        require(
+            not set(self.output_dir) & set("*?[]"),
+            f"output_dir is {self.output_dir!r}; give a name without * ? [ ], which TensorFlow's readers take for patterns",
+        )
+        require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
+        check_length(self.max_seq_length)
+        for name in ("init_checkpoint", "continue_from"):  # "runs/a/" is "runs/a"
+            path = getattr(self, name, None)
+            if path is not None and "://" not in path:
+                object.__setattr__(self, name, os.path.normpath(path))
+        for name, most in (("train_batch_size", LARGEST_BATCH), ("eval_batch_size", LARGEST_BATCH),
+                           ("save_checkpoints_steps", MOST_STEPS), ("keep_checkpoint_max", MOST_STEPS),
+                           ("iterations_per_loop", MOST_STEPS)):  # fmt: skip
+            require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
+        require(self.max_bad_steps >= 0, f"max_bad_steps is {self.max_bad_steps}; give 0 or more")
+        good = 0 < self.learning_rate <= 1
+        require(good, f"learning_rate is {self.learning_rate}; give a number above 0, at most 1 (2e-5 to 1e-3 are common)")
+        # what NumPy's and TensorFlow's generators take
+        require(0 <= self.random_seed < 2**32, f"random_seed is {self.random_seed}; give a whole number from 0 to {2**32 - 1}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainConfig(TrainingConfig):
+    """Masked TFRecords in, a pre-trained checkpoint out."""
+
+    input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.", identity=False)
+    eval_input_file: str | None = flag(None, help="TFRecords to evaluate on. Without it --do_eval takes --input_file.", identity=False)
+    model_size: str | None = flag(
+        None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs --vocab_file."
+    )
+    max_predictions_per_seq: int = flag(20, help="Masked positions an example; must match the data.")
+    use_nsp: bool = flag(True, help="Train next sentence prediction beside the masked language model.")
+    num_train_steps: int = flag(100000, help="Steps of the learning-rate schedule, and of the run.")
+    num_warmup_steps: int = flag(10000, help="Steps over which the learning rate rises from 0.")
+    stop_at_step: int | None = flag(None, help="Stop here, before num_train_steps: the first phase of two.", identity=False)
+    continue_from: str | None = flag(
+        None, help="Go on with model, optimizer and step of this run directory or checkpoint: the second phase."
+    )
+    max_eval_steps: int = flag(100, help="Most evaluation steps.", identity=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_warmup(self.num_warmup_steps, self.num_train_steps, self.do_train)
+        for name, most in (("max_predictions_per_seq", LARGEST_SIZE), ("max_eval_steps", MOST_STEPS)):
+            require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
+        both = self.init_checkpoint is not None and self.continue_from is not None
+        require(
+            not both,
+            "init_checkpoint and continue_from are both given; the first starts a new schedule, the second goes on with one: choose",
+        )
+        if self.stop_at_step is not None:
+            inside = 1 <= self.stop_at_step <= self.num_train_steps
+            require(inside, f"stop_at_step is {self.stop_at_step}; give 1 up to num_train_steps {self.num_train_steps}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(TrainingConfig):
+    """Rows of a task in, a fine-tuned model, its scores and predictions out."""
+
+    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
+    data_dir: str | None = flag(None, help="Directory of the task's official TSV files.", identity=False)
+    tfds_name: str | None = flag(None, help="TensorFlow Datasets name, as glue/mrpc, in place of --data_dir.", identity=False)
+    tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
+    do_predict: bool = flag(False, help="Predict the test split.", identity=False)
+    predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
+    num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
+    warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
+    bucket_lengths: str = flag(
+        "auto",
+        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
+        "data; off: max_seq_length alone.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "task_name", self.task_name.strip().lower())
+        good = 1 <= self.predict_batch_size <= LARGEST_BATCH
+        require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
+        good = 0 < self.num_train_epochs <= MOST_EPOCHS
+        require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {MOST_EPOCHS:,}")
+        require(
+            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
+        )
+        self.fixed_buckets()
+        both = self.data_dir is not None and self.tfds_name is not None
+        require(not both, "data_dir and tfds_name are both given; choose one source")
+        asked = self.do_train or self.do_eval or self.do_predict
+        require(
+            not asked or self.data_dir is not None or self.tfds_name is not None,
+            "no data: give --data_dir with the task's TSV files, or --tfds_name",
+        )
+
+    def fixed_buckets(self) -> tuple[int, ...] | None:
+        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
+        if self.bucket_lengths == "auto":
+            return None
+        if self.bucket_lengths == "off":
+            return (self.max_seq_length,)
+        try:
+            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
+        except ValueError:
+            lengths = [0]
+        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
+        require(
+            good,
+            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
+            "as 32,64,128",
+        )
+        return tuple(lengths)
+
+
+def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:
+    require(1 <= num_train_steps <= MOST_STEPS, f"num_train_steps is {num_train_steps}; give 1 to {MOST_STEPS:,}")
+    require(num_warmup_steps >= 0, f"num_warmup_steps is {num_warmup_steps}; give 0 or more")
+    require(
+        not do_train or num_warmup_steps < num_train_steps,
+        f"num_warmup_steps {num_warmup_steps} is not below num_train_steps {num_train_steps}: the full learning rate would never be "
+        "reached; lower the first or raise the second",
+    )

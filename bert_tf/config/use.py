@@ -1,0 +1,28 @@
+"""What uses a trained model, and the demo."""
+
+from dataclasses import dataclass
+
+from bert_tf.config.fields import flag, require, settle
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictConfig:
+    """An exported model and raw text in, predictions out."""
+
+    saved_model: str = flag(None, required=True, help="An export: output_dir/export, or one of its versions.")
+    text: str | None = flag(None, help="One text to predict.")
+    text_pair: str | None = flag(None, help="Its second text, for a task on pairs.")
+    input_file: str | None = flag(None, help="Texts to predict, one a line; for pairs, the two separated by a tab.")
+    output_file: str | None = flag(None, help="JSON lines to write. Default: standard output.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+        require((self.text is None) != (self.input_file is None), "give either --text or --input_file")
+        require(self.text_pair is None or self.text is not None, "text_pair is given without text; give both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoConfig:
+    """The whole story on the sample that comes with the package."""
+
+    output_dir: str = flag("demo_output", help="Where everything goes.")
