@@ -1,11 +1,13 @@
-"""Small pre-training data made from the sample that ships with the package."""
+"""Small pre-training data made from the sample that ships with the package, and runs on it."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 import bert_tf
-from bert_tf.config import BertConfig, BuildVocabConfig, CreatePretrainingDataConfig
+from bert_tf.config import BertConfig, BuildVocabConfig, CreatePretrainingDataConfig, PretrainConfig
 from bert_tf.workflows import build_vocab, create_pretraining_data
 
 SAMPLE = Path(bert_tf.__file__).parent / "sample"
@@ -38,3 +40,33 @@ def made(tmp_path_factory):
     )
     (folder / "bert_config.json").write_text(config.to_json())
     return folder
+
+
+def pretrain_config(made, output_dir, **changes):
+    values = dict(
+        input_file=str(made / "data.tfrecord"),
+        bert_config_file=str(made / "bert_config.json"),
+        vocab_file=str(made / "vocab.txt"),
+        output_dir=str(output_dir),
+        do_train=True,
+        max_seq_length=SEQ,
+        max_predictions_per_seq=MASKS,
+        train_batch_size=4,
+        num_train_steps=6,
+        num_warmup_steps=2,
+        save_checkpoints_steps=2,
+        learning_rate=1e-3,
+    )
+    return PretrainConfig(**(values | changes))
+
+
+def weights(prefix):
+    reader = tf.train.load_checkpoint(str(prefix))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def assert_equal_weights(first, second):
+    first, second = weights(first), weights(second)
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
