@@ -1,4 +1,4 @@
-"""Fine-tunes BERT on a sentence or sentence-pair task, evaluates, predicts and exports a SavedModel.
+r"""Fine-tunes BERT on a sentence or sentence-pair task, evaluates, predicts and exports a SavedModel.
 
 Example:
   python run_classifier.py --task_name=MRPC --data_dir=glue/MRPC --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \

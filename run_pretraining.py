@@ -1,4 +1,4 @@
-"""Pre-trains BERT on masked TFRecords: masked language model and next sentence prediction.
+r"""Pre-trains BERT on masked TFRecords: masked language model and next sentence prediction.
 
 Example:
   python run_pretraining.py --input_file='data/train-*.tfrecord' --eval_input_file=data/heldout.tfrecord \

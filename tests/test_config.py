@@ -158,8 +158,8 @@ def test_an_unknown_size():
         (FinetuneConfig, dict(predict_batch_size=0), "predict_batch_size is 0"),
         (FinetuneConfig, dict(data_dir="a", tfds_name="glue/mrpc"), "data_dir and tfds_name"),
         (FinetuneConfig, dict(do_eval=True), "no data: give --data_dir"),
-        (PredictConfig, dict(), "either --text or --input_file"),
-        (PredictConfig, dict(text="b", input_file="c"), "either --text or --input_file"),
+        (PredictConfig, dict(), "no text: give --text or --input_file"),
+        (PredictConfig, dict(text="b", input_file="c"), "text and input_file are both given; choose one"),
         (PredictConfig, dict(input_file="b", text_pair="c"), "text_pair is given without text"),
     ],
 )

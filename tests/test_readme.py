@@ -20,11 +20,14 @@ def test_every_command_and_the_notebook_code(tmp_path):
     for name in ("bert_tf", "create_pretraining_data.py", "run_pretraining.py", "run_classifier.py"):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(tmp_path)}
-    commands = blocks("sh")
+    commands, told = blocks("sh"), ""
     assert len(commands) == 5
     for command in commands:
         done = subprocess.run(["bash", "-ec", command], cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}\n{done.stderr[-2000:]}"
+        told += done.stderr
+    for folder in ("runs/pretrained", "runs/topic"):
+        assert f"exported to {folder}/export/1" in told
     assert '"label"' in done.stdout
     (code,) = blocks("python")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)

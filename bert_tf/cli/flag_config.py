@@ -166,7 +166,8 @@ def _show_messages() -> None:
     handler.addFilter(lambda record: not _is_tensorflows(record))
     logger = logging.get_absl_logger()
     logger.handlers, logger.propagate = [handler], False
-    logger.setLevel(python_logging.INFO)
+    # through absl: a SavedModel being saved sets the level back to the one that absl knows of
+    logging.set_verbosity(logging.INFO)
 
 
 def _is_tensorflows(record: python_logging.LogRecord) -> bool:

@@ -84,7 +84,7 @@ class PretrainConfig(TrainingConfig):
     input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.", identity=False)
     eval_input_file: str | None = flag(None, help="TFRecords to evaluate on. Without it --do_eval takes --input_file.", identity=False)
     model_size: str | None = flag(
-        None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs --vocab_file."
+        None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs a vocabulary."
     )
     max_predictions_per_seq: int = flag(20, help="Masked positions an example; must match the data.")
     use_nsp: bool = flag(True, help="Train next sentence prediction beside the masked language model.")
@@ -94,7 +94,7 @@ class PretrainConfig(TrainingConfig):
     continue_from: str | None = flag(
         None, help="Go on with model, optimizer and step of this run directory or checkpoint: the second phase."
     )
-    max_eval_steps: int = flag(100, help="Most evaluation steps.", identity=False)
+    max_eval_steps: int = flag(100, help="Most evaluation steps; with the default batch of 8, 800 examples.", identity=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,8 +116,10 @@ class FinetuneConfig(TrainingConfig):
     """Rows of a task in, a fine-tuned model, its scores and predictions out."""
 
     task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
-    data_dir: str | None = flag(None, help="Directory of the task's official TSV files.", identity=False)
-    tfds_name: str | None = flag(None, help="TensorFlow Datasets name, as glue/mrpc, in place of --data_dir.", identity=False)
+    data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
+    tfds_name: str | None = flag(
+        None, help="TensorFlow Datasets name, as glue/cola, glue/mnli, glue/mrpc or glue/sst2, in place of --data_dir.", identity=False
+    )
     tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
     do_predict: bool = flag(False, help="Predict the test split.", identity=False)
     predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)

@@ -17,7 +17,8 @@ class PredictConfig:
 
     def __post_init__(self) -> None:
         settle(self)
-        require((self.text is None) != (self.input_file is None), "give either --text or --input_file")
+        require(self.text is not None or self.input_file is not None, "no text: give --text or --input_file")
+        require(self.text is None or self.input_file is None, "text and input_file are both given; choose one")
         require(self.text_pair is None or self.text is not None, "text_pair is given without text; give both")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError, one_line
@@ -25,6 +26,7 @@ def read_rows(spec: TaskSpec, split: str, data_dir: str) -> list[Row]:
     for name in names:
         path = f"{data_dir.rstrip('/')}/{name}"
         if tf.io.gfile.exists(path):
+            logging.info("%s: rows of %s", split, path)
             return list(parse_tsv(read_lines(path), spec, split, path))
     raise InputError(f"{data_dir}: there is no {' or '.join(names)}; give --data_dir the directory that holds the files of {spec.name}")
 

@@ -44,6 +44,10 @@ class Predictor:
         if isinstance(texts, str) or isinstance(pairs, str):
             raise InputError("the texts are one string; give a list of texts, even for one")
         wanted = ["text"] if pairs is None else ["text", "text_pair"]
+        if self.input_names == ["text"] and pairs is not None:
+            raise InputError(f"{self.path}: takes one text, not pairs; leave the second texts out")
+        if self.input_names == ["text", "text_pair"] and pairs is None:
+            raise InputError(f"{self.path}: takes pairs of texts; give the second texts too")
         if self.input_names != wanted:
             raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not {', '.join(wanted)}; give what it takes")
         if pairs is not None and len(pairs) != len(texts):
@@ -71,5 +75,9 @@ def _version_directory(path: str) -> str:
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)] if tf.io.gfile.isdir(path) else []
     versions = sorted(int(name) for name in names if name.isdigit())
     if not versions:
-        raise InputError(f"{path}: holds no SavedModel; give an export directory, as runs/mrpc/export")
+        if not tf.io.gfile.exists(path):
+            raise InputError(f"{path}: is not there; give an export directory, as runs/mrpc/export")
+        within = f"{path.rstrip('/')}/export"
+        mend = f"give {within}" if tf.io.gfile.isdir(within) else "give an export directory, as runs/mrpc/export"
+        raise InputError(f"{path}: holds no SavedModel; {mend}")
     return f"{path}/{versions[-1]}"

@@ -106,7 +106,7 @@ class Trainer:
     def _train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str, interruption: Interruption) -> None:
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(batches.dataset(limits.first_step, limits.last_step - limits.first_step))
-        step, num_bad, seconds_per_step, state = limits.first_step, 0, None, f"step {limits.first_step}"
+        step, num_bad, seconds_per_step, state, count = limits.first_step, 0, None, f"step {limits.first_step}", 0
         with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
             while step < limits.last_step:
                 boundary = min(limits.last_step, (step // limits.save_checkpoints_steps + 1) * limits.save_checkpoints_steps)
@@ -131,14 +131,15 @@ class Trainer:
                 state = f"step {step}, {', '.join(shown)}"
                 progress.note(state)
                 progress.advance(count)
-                if seconds_per_step is None:
+                if step == limits.first_step + count:
                     progress.start_clock()
+                    logging.info("step %d: loss %.4g", step, metrics["loss"])
                 if step == boundary or interruption.requested:
                     prefix = checkpoints.save(step)
                     writer.flush()
                 if interruption.requested and step < limits.last_step:
                     interruption.finish(prefix)
-        logging.info("training ended at %s", state)
+        logging.info("training ended at %s (means of the last %d steps)", state, count)
 
     def _tell_bad_steps(self, batches: Batches, limits: Limits, begin: int, end: int, bad: int, num_bad: int) -> None:
         """Warns of steps that were skipped among those from `begin` to `end`, or ends the training where they are too many."""
@@ -161,6 +162,7 @@ class Trainer:
 def evaluate(model: keras.Model, sums: SumsFunction, batches: Batches, max_steps: int | None = None) -> dict[str, float]:
     """Returns the mean of every loss and metric over the batches, and their sum as `loss`."""
     num_steps = len(batches) if max_steps is None else min(len(batches), max_steps)
+    logging.info("evaluating %d of %d examples", min(num_steps * batches.batch_size, batches.num_records), batches.num_records)
 
     @tf.function
     def step(batch):

@@ -49,9 +49,13 @@ def run(config: BuildVocabConfig) -> Vocabulary:
             config.min_count,
         )
     if learned.num_dropped_characters:
-        print(
-            f"{learned.num_dropped_characters:,} rare characters left out, {learned.dropped_rate:.4%} of the text: their words become [UNK]"
-        )
+        text = "%s rare characters left out, %.4f%% of the text: their words become [UNK]"
+        figures = (f"{learned.num_dropped_characters:,}", 100 * learned.dropped_rate)
+        # at most what --character_coverage allows is as asked for; more is for want of room
+        if learned.dropped_rate > 1 - config.character_coverage:
+            logging.warning(f"{text}; give a larger --vocab_size", *figures)
+        else:
+            logging.info(text, *figures)
     return vocab
 
 

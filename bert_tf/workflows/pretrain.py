@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 from typing import Any
 
 import tensorflow as tf
@@ -72,7 +73,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
 
 def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile]) -> Batches:
     batches = Batches(ShuffledRecords(files, config.random_seed), PRETRAINING, _axes(config, model_config), config.train_batch_size)
-    logging.info("training on %d examples in %d files", batches.num_records, len(files))
+    logging.info("training on %d examples in %d %s", batches.num_records, len(files), "file" if len(files) == 1 else "files")
     return batches
 
 
@@ -94,10 +95,14 @@ def _vocabulary(config: PretrainConfig) -> Vocabulary | None:
         return model_folder.read_vocab(path)
     manifest = _first_manifest(config)
     recorded = manifest.content["vocabulary"].get("path") if manifest is not None else None
-    if recorded is None or not tf.io.gfile.exists(recorded):
+    if recorded is None:
         return None
-    vocab = model_folder.read_vocab(recorded)
-    return vocab if vocab.sha256 == manifest.content["vocabulary"]["sha256"] else None
+    for path in (recorded, os.path.join(os.path.dirname(manifest.path), os.path.basename(recorded))):
+        vocab = model_folder.read_vocab(path) if tf.io.gfile.exists(path) else None
+        if vocab is not None and vocab.sha256 == manifest.content["vocabulary"]["sha256"]:
+            logging.info("the vocabulary of the data: %s, by %s", path, manifest.path)
+            return vocab
+    return None
 
 
 def _first_manifest(config: PretrainConfig) -> Manifest | None:

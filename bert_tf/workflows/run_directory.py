@@ -181,6 +181,11 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
     name = configs.differing_field(config, recorded_config) if config.do_train else None
     if name is not None:
         old, new = recorded_config.get(name), this["config"][name]
+        if name in (
+            "num_train_steps",
+            "num_train_epochs",
+        ):  # the rate falls towards the end of the schedule, so a longer one is another run
+            mend += f"; to train on, a new schedule can start from it: --init_checkpoint={config.output_dir}, another --output_dir"
         raise InputError(f"{config.output_dir}: holds a run with {name}={old!r}, this one has {new!r}; {mend}")
     for name, value in this["model"].items():
         if recorded_model.get(name, value) != value:

@@ -88,9 +88,9 @@ def test_the_highest_version_is_taken(tmp_path):
 
 
 def test_texts_that_do_not_fit_the_model(predictor, pair_predictor):
-    with pytest.raises(InputError, match="its signature takes text, not text, text_pair; give what it takes"):
+    with pytest.raises(InputError, match="takes one text, not pairs; leave the second texts out"):
         predictor.predict(["a"], ["b"])
-    with pytest.raises(InputError, match="its signature takes text, text_pair, not text"):
+    with pytest.raises(InputError, match="takes pairs of texts; give the second texts too"):
         pair_predictor.predict(["a"])
     with pytest.raises(InputError, match="2 texts and 1 second texts; give as many of each") as caught:
         pair_predictor.predict(["a", "b"], ["c"])
@@ -103,9 +103,13 @@ def test_texts_that_do_not_fit_the_model(predictor, pair_predictor):
 
 def test_folders_without_a_model(tmp_path):
     (tmp_path / "partial-1").mkdir()
-    for path in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(InputError, match=f"{re.escape(str(path))}: holds no SavedModel; give an export directory"):
-            Predictor(str(path))
+    with pytest.raises(InputError, match=f"{re.escape(str(tmp_path))}: holds no SavedModel; give an export directory"):
+        Predictor(str(tmp_path))
+    with pytest.raises(InputError, match=f"{re.escape(str(tmp_path))}/nowhere: is not there; give an export directory"):
+        Predictor(str(tmp_path / "nowhere"))
+    (tmp_path / "run" / "export").mkdir(parents=True)
+    with pytest.raises(InputError, match=f"run: holds no SavedModel; give {re.escape(str(tmp_path))}/run/export"):
+        Predictor(str(tmp_path / "run"))
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "saved_model.pb").write_bytes(b"It is a text.")
     with pytest.raises(InputError, match=f"{re.escape(str(tmp_path))}/1: cannot be loaded as a SavedModel") as caught:
