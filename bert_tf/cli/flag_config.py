@@ -118,10 +118,15 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         # tf.io.gfile reports missing files and permissions as its own errors; they too are the user's to mend.
         if type(error).__name__ in ("NotFoundError", "PermissionDeniedError", "FailedPreconditionError") and _is_tensorflow(error):
             _fail(one_line(error))
+        if type(error).__name__ in ("UnavailableError", "AbortedError") and _is_tensorflow(error):
+            print(
+                f"a worker or the TPU went away ({one_line(error)[:200]}); start all workers again with the same command", file=sys.stderr
+            )
+            sys.exit(PREEMPTED_EXIT_CODE)
         if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
             _fail(
-                f"out of memory ({one_line(error)[:200]}); give a smaller --train_batch_size (or the batch size of what was "
-                "running) or --max_seq_length, or a smaller model"
+                f"out of memory ({one_line(error)[:200]}); in training, --gradient_accumulation_steps=2 (4, 8, ...) and --recompute need "
+                "less and change no result; else give a smaller batch size of what was running, --max_seq_length or model"
             )
         raise
 

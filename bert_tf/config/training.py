@@ -32,12 +32,35 @@ class TrainingConfig:
     learning_rate: float = flag(5e-5, help="Peak learning rate.")
     lr_schedule: str = flag(
         "original",
-        choices=("original", "continuous"),
-        help="How the rate falls after the warm-up: as the original's, peak x (1 - step / num_train_steps), which begins with a drop, or "
-        "continuously from the peak.",
+        choices=("original", "continuous", "cosine"),
+        help="How the rate falls after the warm-up: as the original's, peak x (1 - step / num_train_steps), which begins with a drop; "
+        "continuously from the peak; or from the peak along half a cosine.",
     )
+    optimizer: str = flag("adamw", choices=("adamw", "lamb"), help="adamw: the original's; lamb: for batches of thousands.")
     bias_correction: bool = flag(False, help="Adam's bias correction, which the original leaves out.")
+    layer_decay: float = flag(1.0, help="Learning rate of each layer over that of the layer above it.")
+    freeze_embeddings: bool = flag(False, help="Do not train the embeddings.")
+    num_frozen_layers: int = flag(0, help="Do not train the embeddings and this many of the lowest layers.")
     random_seed: int = flag(12345, help="Seed of initial weights, example order and dropout.")
+    distribution: str = flag(
+        "auto",
+        choices=("auto", "one_device", "mirrored", "multi_worker", "tpu"),
+        help="auto: the TPU with --use_tpu, the workers of TF_CONFIG, all GPUs, or one device. Batch sizes are totals over all devices.",
+        identity=False,
+    )
+    gradient_accumulation_steps: int = flag(
+        1, help="Parts that a batch is cut into and goes through one after another: less memory, the same step.", identity=False
+    )
+    recompute: bool = flag(
+        False,
+        help="Compute each layer again in the backward pass in place of keeping its activations: less memory, about a third slower.",
+        identity=False,
+    )
+    precision: str = flag(
+        "auto",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        help="Of matrix products; weights, LayerNorm, softmax and loss stay float32. auto: bfloat16 where the hardware computes in it.",
+    )
     deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
     jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
@@ -47,8 +70,8 @@ class TrainingConfig:
         10, help="Steps whose loss or gradient is not finite, which are skipped, before the training stops.", identity=False
     )
     overwrite_output_dir: bool = flag(False, help="Throw away what an earlier run left in output_dir.", identity=False)
-    use_tpu: bool = flag(False, help="Cloud TPUs are not supported yet: true is refused.", identity=False)
-    tpu_name: str | None = flag(None, help="The TPU's name or grpc:// address.", identity=False)
+    use_tpu: bool = flag(False, help="Train on a Cloud TPU: --distribution=tpu.", identity=False)
+    tpu_name: str | None = flag(None, help="The TPU's name or grpc:// address. Default: the TPU of this machine.", identity=False)
     tpu_zone: str | None = flag(None, help="The TPU's zone.", identity=False)
     gcp_project: str | None = flag(None, help="The TPU's project.", identity=False)
     master: str | None = flag(None, help="Accepted from TF1 command lines and ignored.", identity=False)
@@ -60,7 +83,12 @@ class TrainingConfig:
             not set(self.output_dir) & set("*?[]"),
             f"output_dir is {self.output_dir!r}; give a name without * ? [ ], which TensorFlow's readers take for patterns",
         )
-        require(not self.use_tpu, "use_tpu is true, but this release trains on CPU or one GPU only; leave the flag out")
+        require(
+            not self.use_tpu or self.distribution in ("auto", "tpu"),
+            f"use_tpu is true, but distribution is {self.distribution}; choose one",
+        )
+        require(self.num_frozen_layers >= 0, f"num_frozen_layers is {self.num_frozen_layers}; give 0 or more")
+        require(0 < self.layer_decay <= 1, f"layer_decay is {self.layer_decay}; give a number above 0, at most 1 (0.65 to 0.95 are common)")
         check_length(self.max_seq_length)
         for name in ("init_checkpoint", "continue_from"):  # "runs/a/" is "runs/a"
             path = getattr(self, name, None)
@@ -94,6 +122,7 @@ class PretrainConfig(TrainingConfig):
     continue_from: str | None = flag(
         None, help="Go on with model, optimizer and step of this run directory or checkpoint: the second phase."
     )
+    pack_sequences: bool = flag(False, help="Put several short examples into one row; the loss is that of the same examples unpacked.")
     max_eval_steps: int = flag(100, help="Most evaluation steps; with the default batch of 8, 800 examples.", identity=False)
 
     def __post_init__(self) -> None:

@@ -4,14 +4,18 @@ Which record stands at which place of the training stream is a pure function of 
 s x b up to s x b + b, so a run resumes at any step at once and needs no iterator state in its checkpoints.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.data.buckets import BucketPlan
+from bert_tf.data.packing import pack
 from bert_tf.data.records import RecordFile, misfit, parse_spec
-from bert_tf.data.schema import IS_REAL, RecordKind
+from bert_tf.data.schema import ENCODER_INPUTS, IS_REAL, RecordKind
 from bert_tf.errors import InputError
 
 # A block is read in one piece; a pool of blocks, drawn from all over the files, is held in memory and shuffled. Data of up to
@@ -22,6 +26,8 @@ POOL_BLOCKS = 64
 
 # What the check of a batch's numbers says when it fails: recognised in TensorFlow's report.
 _OUTSIDE = "a number outside its table"
+
+ENCODER_INPUT_NAMES = tuple(feature.name for feature in ENCODER_INPUTS)
 
 
 class ShuffledRecords:
@@ -135,6 +141,15 @@ class OrderedRecords:
         return [records[place] for place in places]
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Which equal parts of every batch one reader takes: `count` from part `first` on, out of `total`."""
+
+    first: int = 0
+    count: int = 1
+    total: int = 1
+
+
 class Batches:
     """Batches of one kind of record, all of one static shape."""
 
@@ -148,7 +163,7 @@ class Batches:
         self.batch_size = batch_size
         self._records = records
         self._kind = kind
-        self._axes = dict(axes)
+        self.axes = dict(axes)
         self._failure: InputError | None = None  # what stopped the reading thread
         self._spec = parse_spec(kind, axes)
         self._bounds = kind.bounds(axes)
@@ -157,13 +172,21 @@ class Batches:
         """Returns how many batches one pass takes, the one that the records do not fill included."""
         return -(-self.num_records // self.batch_size)
 
-    def dataset(self, first_step: int = 0, num_steps: int | None = None) -> tf.data.Dataset:
+    def dataset(self, first_step: int = 0, num_steps: int | None = None, shares: Shares | None = None) -> tf.data.Dataset:
         """Returns batches from step `first_step` on: dicts of int32 or float32 [batch, ...], by the names of the record kind.
 
         A batch that the records do not fill holds repetitions marked by is_real_example 0.
+
+        Args:
+          first_step: The first batch's step.
+          num_steps: How many steps' batches; None for no end.
+          shares: Which parts of every step's batch are wanted; they come one after another, each as an element of its own.
         """
-        steps = tf.data.Dataset.counter(first_step) if num_steps is None else tf.data.Dataset.range(first_step, first_step + num_steps)
-        return steps.map(self._read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
+        shares = shares or Shares()
+        first = first_step * shares.count
+        elements = tf.data.Dataset.counter(first) if num_steps is None else tf.data.Dataset.range(first, first + num_steps * shares.count)
+        read = functools.partial(self._read, shares=shares)
+        return elements.map(read, num_parallel_calls=1, deterministic=True).map(self._parse).prefetch(tf.data.AUTOTUNE)
 
     def numbers(self, step: int) -> np.ndarray:
         """Returns which records, counted through all files, the step's real examples are: int64[examples]."""
@@ -179,35 +202,50 @@ class Batches:
             first += len(file)
         return "; ".join(parts)
 
+    @contextlib.contextmanager
+    def named_failures(self) -> Iterator[None]:
+        """Turns TensorFlow's report of data that cannot be read into an InputError that names it."""
+        try:
+            yield
+        except tf.errors.OpError as error:
+            failure = self.failure_behind(error)
+            if failure is None:
+                raise
+            raise failure from error
+
     def failure_behind(self, error: tf.errors.OpError) -> InputError | None:
-        """Returns what TensorFlow's report of a failed step means to the user, or None where the data is not to blame."""
+        """Returns what a failed step means to the user, or None where the data is not to blame."""
         if self._failure is not None:
             return self._failure
         if "ParseExample" not in error.message and _OUTSIDE not in error.message:
             return None
-        found = misfit(self.files, self._kind, self._axes)
+        found = misfit(self.files, self._kind, self.axes)
         return None if found is None else InputError(found)
 
     def _take(self, step: int) -> tuple[list[bytes], int]:
         """Returns the step's records and the length to which they are padded (0 where the kind has no such axis)."""
-        return self._records.take(step * self.batch_size, self.batch_size), self._axes.get("seq", 0)
+        return self._records.take(step * self.batch_size, self.batch_size), self.axes.get("seq", 0)
 
-    def _read(self, step):
-        serialized, real, length = tf.numpy_function(self._fetch, [step], [tf.string, tf.int64, tf.int64])
-        serialized.set_shape([self.batch_size])
-        real.set_shape([self.batch_size])
+    def _read(self, element, shares):
+        size = self.batch_size // shares.total
+        fetch = functools.partial(self._fetch, shares=shares, size=size)
+        serialized, real, length = tf.numpy_function(fetch, [element], [tf.string, tf.int64, tf.int64])
+        serialized.set_shape([size])
+        real.set_shape([size])
         length.set_shape([])
         return serialized, real, length
 
-    def _fetch(self, step):
+    def _fetch(self, element, shares, size):
+        step, share = divmod(int(element), shares.count)
         try:
-            records, length = self._take(int(step))
+            records, length = self._take(step)
         except InputError as error:
             self._failure = error
             raise
         missing = self.batch_size - len(records)
         real = np.asarray([1] * len(records) + [0] * missing, np.int64)
-        return np.asarray(records + records[-1:] * missing, object), real, np.int64(length)
+        part = slice((shares.first + share) * size, (shares.first + share + 1) * size)
+        return np.asarray(records + records[-1:] * missing, object)[part], real[part], np.int64(length)
 
     def _parse(self, serialized, real, length):
         batch = tf.io.parse_example(serialized, self._spec)
@@ -245,4 +283,36 @@ class BucketedBatches(Batches):
 
     def _cut(self, batch, length):
         along_seq = {feature.name for feature in self._kind.features if feature.shape[:1] == ("seq",)}
+        if len(self._plan.buckets) == 1:  # one static shape, which is what a TPU takes
+            length = int(self._plan.buckets[0])
         return {name: value[:, :length] if name in along_seq else value for name, value in batch.items()}
+
+
+class PackedBatches(Batches):
+    """Batches of pre-training examples, several short ones to a row: [rows, seq], in fewer rows than examples."""
+
+    def __init__(
+        self, records: ShuffledRecords | OrderedRecords, kind: RecordKind, axes: Mapping[str, int], batch_size: int, num_groups: int = 1
+    ):
+        """Takes what `Batches` takes, and how many parts of each reader's share are packed apart, one a micro batch."""
+        super().__init__(records, kind, axes, batch_size)
+        self._num_groups = num_groups
+
+    def _cut(self, batch, length):
+        names = sorted(batch)
+        new = ("block_ids", "position_ids", "cls_positions")
+
+        def packed(*values):
+            rows = pack(dict(zip(names, values)), self._num_groups)
+            return [rows[name] for name in (*names, *new)]
+
+        dtypes = [batch[name].dtype for name in names] + [tf.int64] * len(new)
+        values = dict(zip((*names, *new), tf.numpy_function(packed, [batch[name] for name in names], dtypes)))
+        for name, value in values.items():
+            if name in batch and name not in ENCODER_INPUT_NAMES:
+                value.set_shape(batch[name].shape)
+            elif name == "cls_positions":
+                value.set_shape(batch["input_ids"].shape[:1])
+            else:
+                value.set_shape([None, self.axes["seq"]])
+        return values

@@ -54,6 +54,11 @@ def choose_lengths(lengths: Lengths, max_seq_length: int) -> tuple[int, ...]:
 class BucketPlan:
     """Batches of records of about one length, step by step, as a pure function of the lengths, the seed and the step.
 
+    Attributes:
+      num_records: How many records there are.
+      num_steps: How many steps are planned.
+      buckets: int64[buckets], the lengths that batches are padded to.
+
     Steps come in windows of about an epoch. A window holds the same records as it would without buckets; they are grouped by
     length, what does not fill a batch moves up to the next longer bucket, and the batches come in a seeded order. So every record
     occurs once an epoch, every batch is full, and the number of steps is the same as without buckets.
@@ -73,8 +78,8 @@ class BucketPlan:
         self.num_records = len(lengths)
         self._steps_per_window = -(-len(lengths) // batch_size)
         self.num_steps = self._steps_per_window if num_steps is None else num_steps
-        self._buckets = np.asarray(buckets)
-        self._bucket_of = np.searchsorted(self._buckets, lengths)  # int64[records]
+        self.buckets = np.asarray(buckets)
+        self._bucket_of = np.searchsorted(self.buckets, lengths)  # int64[records]
         self._batch_size = batch_size
         self._seed = seed
         self._current: tuple[int, list[tuple[Lengths, int]]] = (-1, [])  # a window and its batches
@@ -96,13 +101,13 @@ class BucketPlan:
         records = self._stream(first * self._batch_size, end * self._batch_size)
         batches: list[tuple[Lengths, int]] = []
         waiting = records[:0]
-        for bucket, length in enumerate(self._buckets):
+        for bucket, length in enumerate(self.buckets):
             waiting = np.concatenate([waiting, records[self._bucket_of[records] == bucket]])
             while len(waiting) >= self._batch_size:
                 batches.append((waiting[: self._batch_size], int(length)))
                 waiting = waiting[self._batch_size :]
         if len(waiting):
-            batches.append((waiting, int(self._buckets[self._bucket_of[waiting].max()])))
+            batches.append((waiting, int(self.buckets[self._bucket_of[waiting].max()])))
         if self._seed is None:
             return batches[::-1]
         order = np.random.default_rng([self._seed, window, 1]).permutation(len(batches))

@@ -1,5 +1,7 @@
 """The BERT encoder (Devlin et al., 2018, section 3): embeddings, post-norm Transformer layers, pooler."""
 
+import functools
+
 import keras
 import tensorflow as tf
 from keras import ops
@@ -85,13 +87,14 @@ class Embeddings(keras.layers.Layer):
         self.position_embeddings = table(config.max_position_embeddings, "position_embeddings")
         self.norm.build((None, None, hidden))
 
-    def call(self, input_ids, segment_ids, training=False, seed=None):
-        """Returns compute_dtype[batch, seq, hidden] from int[batch, seq] ids and segments."""
+    def call(self, input_ids, segment_ids, position_ids=None, training=False, seed=None):
+        """Returns compute_dtype[batch, seq, hidden] from int[batch, seq] ids, segments and, where they do not count up, positions."""
         x = tf.gather(ops.cast(self.word_embeddings, self.compute_dtype), input_ids)  # [batch, seq] -> [batch, seq, hidden]
         # Few segments: a product with a one-hot matrix has a cheaper gradient than a gather (no scatter over two rows).
         one_hot = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype)
         x = x + ops.matmul(one_hot, ops.cast(self.token_type_embeddings, self.compute_dtype))
-        x = x + ops.cast(self.position_embeddings[: ops.shape(input_ids)[1]], self.compute_dtype)
+        positions = ops.cast(self.position_embeddings, self.compute_dtype)
+        x = x + (positions[: ops.shape(input_ids)[1]] if position_ids is None else tf.gather(positions, position_ids))
         return self.dropout(ops.cast(self.norm(x), self.compute_dtype), training=training, seed=seed)
 
 
@@ -115,7 +118,7 @@ class SelfAttention(keras.layers.Layer):
             layer.build(input_shape)
 
     def call(self, x, penalty, training=False, seed=None):
-        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1, seq]."""
+        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1 or seq, seq]."""
         query = self._split_heads(self.query(x))
         key = self._split_heads(self.key(x))
         value = self._split_heads(self.value(x))
@@ -158,7 +161,7 @@ class TransformerLayer(keras.layers.Layer):
         self.output_norm.build(input_shape)
 
     def call(self, x, penalty, training=False, seed=None):
-        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1, seq]."""
+        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1 or seq, seq]."""
         attended = self.attention(x, penalty, training=training, seed=seed)
         attended = self.attention_dropout(attended, training=training, seed=seed)
         x = ops.cast(self.attention_norm(x + attended), self.compute_dtype)
@@ -172,10 +175,17 @@ class TransformerLayer(keras.layers.Layer):
 class BertEncoder(keras.Model):
     """The encoder with its pooler: a Keras model from the three BERT inputs to named outputs."""
 
-    def __init__(self, config: BertConfig, name: str = "bert", **options):
-        """Creates all variables, so that a checkpoint can be read before the first batch."""
+    def __init__(self, config: BertConfig, name: str = "bert", recompute: bool = False, **options):
+        """Creates all variables, so that a checkpoint can be read before the first batch.
+
+        Args:
+          config: The model's shape.
+          name: The model's name, the first part of its variables' paths.
+          recompute: Whether the backward pass computes each layer again, in place of keeping its activations.
+          **options: Keras' own, as dtype.
+        """
         super().__init__(name=name, **options)
-        self.config = config
+        self.config, self.recompute = config, recompute
         self.embeddings = Embeddings(config, name="embeddings", dtype=self.dtype_policy)
         self.transformer = [
             TransformerLayer(config, index, name=f"layer_{index}", dtype=self.dtype_policy) for index in range(config.num_hidden_layers)
@@ -197,22 +207,31 @@ class BertEncoder(keras.Model):
         """Returns the encoder's outputs for a batch.
 
         Args:
-          inputs: Dict of input_ids, input_mask, segment_ids: int[batch, seq].
+          inputs: Dict of input_ids, input_mask, segment_ids: int[batch, seq]. Rows that hold several examples come with block_ids and
+            position_ids int[batch, seq] and cls_positions int[examples], as `data/packing.py` makes them.
           training: Whether dropout is on.
           seed: int32[2], from which all dropout masks follow; None draws from Keras' generator.
 
         Returns:
-          Dict of sequence_output [batch, seq, hidden], pooled_output [batch, hidden] and all_layers, a tuple of the embeddings'
+          Dict of sequence_output [batch, seq, hidden], pooled_output [examples, hidden] and all_layers, a tuple of the embeddings'
           and every layer's output, each [batch, seq, hidden].
         """
-        penalty = (1.0 - ops.cast(inputs["input_mask"], "float32")) * MASK_PENALTY
-        penalty = penalty[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
-        x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], training=training, seed=seed)
+        seen = ops.cast(inputs["input_mask"], "float32")[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
+        blocks = inputs.get("block_ids")
+        if blocks is not None:
+            seen = seen * ops.cast(ops.equal(blocks[:, None, :, None], blocks[:, None, None, :]), "float32")  # -> [batch, 1, seq, seq]
+        penalty = (1.0 - seen) * MASK_PENALTY
+        x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"), training=training, seed=seed)
         all_layers = [x]
         for layer in self.transformer:
-            x = layer(x, penalty, training=training, seed=seed)
+            run = functools.partial(layer, training=training, seed=seed)
+            # with a seed of its own, dropout drops the same again
+            x = (tf.recompute_grad(run) if self.recompute and training else run)(x, penalty)
             all_layers.append(x)
-        pooled = self.pooler(x[:, 0])  # [batch, seq, hidden] -> [batch, hidden]
+        firsts = inputs.get("cls_positions")
+        # [batch, seq, hidden] -> [examples, hidden]
+        first = x[:, 0] if firsts is None else tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+        pooled = self.pooler(first)
         return {"sequence_output": x, "pooled_output": pooled, "all_layers": tuple(all_layers)}
 
     def get_config(self):

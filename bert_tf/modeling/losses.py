@@ -4,6 +4,7 @@ A loss is told as a sum and a weight, not as a mean: the mean over a global batc
 devices, micro batches or a last, partly filled batch.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -28,12 +29,45 @@ class WeightedSum(NamedTuple):
         return WeightedSum(self.total + other.total, self.weight + other.weight, self.epsilon)
 
 
-def total_loss(sums: dict[str, WeightedSum]) -> tf.Tensor:
-    """Returns the loss that training lowers, float32[]: the sum of the means of all losses (BERT paper, A.2)."""
-    return tf.add_n([part.mean() for name, part in sums.items() if name.endswith("_loss")])
+Batch = dict[str, tf.Tensor]
+Weights = dict[str, tf.Tensor]
+Sums = dict[str, WeightedSum]
 
 
-def pretraining_sums(logits, batch) -> dict[str, WeightedSum]:
+class Objective(NamedTuple):
+    """What a model is trained for.
+
+    Attributes:
+      weights: From a batch to how much each target counts, by the loss's name without `_loss`: float32[batch, ...] each. It needs no
+        model, so the divisors of a whole batch are known before any part of it has been computed.
+      sums: From (logits, batch) to the sums behind losses and metrics.
+    """
+
+    weights: Callable[[Batch], Weights]
+    sums: Callable[[Batch, Batch], Sums]
+
+
+def total_loss(sums: Sums, weights: Weights | None = None) -> tf.Tensor:
+    """Returns the loss that training lowers, float32[]: the sum of the means of all losses (BERT paper, A.2).
+
+    Args:
+      sums: The sums over a batch, or over a part of one.
+      weights: float32[] by loss, without `_loss`: the weight of the whole batch, where `sums` are over a part; the losses of all
+        parts then add up to that of the whole.
+    """
+    losses = {name.removesuffix("_loss"): part for name, part in sums.items() if name.endswith("_loss")}
+    if weights is not None:
+        losses = {name: part._replace(weight=weights[name]) for name, part in losses.items()}
+    return tf.add_n([part.mean() for part in losses.values()])
+
+
+def pretraining_weights(batch: Batch) -> Weights:
+    """Returns `masked_lm` float32[batch, masks] and `next_sentence` float32[batch]: 0 for what only fills up."""
+    real = tf.cast(batch["is_real_example"], tf.float32)
+    return {"masked_lm": batch["masked_lm_weights"] * real[:, None], "next_sentence": real}
+
+
+def pretraining_sums(logits: Batch, batch: Batch) -> Sums:
     """Returns the sums behind masked_lm_loss and masked_lm_accuracy and, with NSP, next_sentence_loss and next_sentence_accuracy.
 
     Args:
@@ -41,22 +75,30 @@ def pretraining_sums(logits, batch) -> dict[str, WeightedSum]:
       batch: masked_lm_ids int[batch, masks], masked_lm_weights float32[batch, masks], next_sentence_labels int[batch, 1],
         is_real_example int[batch].
     """
-    real = tf.cast(batch["is_real_example"], tf.float32)
-    weights = batch["masked_lm_weights"] * real[:, None]  # float32[batch, masks]
-    sums = _class_sums("masked_lm", logits["masked_lm"], batch["masked_lm_ids"], weights, WEIGHT_EPSILON)
+    weights = pretraining_weights(batch)
+    sums = _class_sums("masked_lm", logits["masked_lm"], batch["masked_lm_ids"], weights["masked_lm"], WEIGHT_EPSILON)
     if "next_sentence" in logits:
-        sums |= _class_sums("next_sentence", logits["next_sentence"], batch["next_sentence_labels"][:, 0], real)
+        sums |= _class_sums("next_sentence", logits["next_sentence"], batch["next_sentence_labels"][:, 0], weights["next_sentence"])
     return sums
 
 
-def classification_sums(logits, batch) -> dict[str, WeightedSum]:
+def classification_weights(batch: Batch) -> Weights:
+    """Returns `classifier` float32[batch]: 0 for what only fills up."""
+    return {"classifier": tf.cast(batch["is_real_example"], tf.float32)}
+
+
+def classification_sums(logits: Batch, batch: Batch) -> Sums:
     """Returns the sums behind classifier_loss and classifier_accuracy.
 
     Args:
       logits: What `ClassificationModel` returns.
       batch: label_ids int[batch], is_real_example int[batch].
     """
-    return _class_sums("classifier", logits["classifier"], batch["label_ids"], tf.cast(batch["is_real_example"], tf.float32))
+    return _class_sums("classifier", logits["classifier"], batch["label_ids"], classification_weights(batch)["classifier"])
+
+
+PRETRAINING = Objective(pretraining_weights, pretraining_sums)
+CLASSIFICATION = Objective(classification_weights, classification_sums)
 
 
 def _class_sums(name, logits, labels, weights, epsilon=0.0) -> dict[str, WeightedSum]:

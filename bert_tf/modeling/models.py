@@ -1,21 +1,24 @@
 """Encoder plus heads: from a batch of features to named logits."""
 
 import keras
+import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from bert_tf.modeling.encoder import BertEncoder
 from bert_tf.modeling.heads import CLASSIFIER_DROPOUT, MaskedLanguageModelHead, OutputLayer
 
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+# Where rows hold several examples.
+PACKED_INPUTS = ("block_ids", "position_ids", "cls_positions")
 
 
 class PretrainingModel(keras.Model):
     """Masked language model and, unless left out, next sentence prediction (BERT paper, section 3.1)."""
 
-    def __init__(self, config: BertConfig, use_nsp: bool = True, **options):
-        """Takes the model's shape and whether there is a next-sentence head."""
+    def __init__(self, config: BertConfig, use_nsp: bool = True, recompute: bool = False, **options):
+        """Takes the model's shape, whether there is a next-sentence head, and the encoder's `recompute`."""
         super().__init__(name="pretraining", **options)
-        self.encoder = BertEncoder(config, dtype=self.dtype_policy)
+        self.encoder = BertEncoder(config, recompute=recompute, dtype=self.dtype_policy)
         self.masked_lm = MaskedLanguageModelHead(config, name="masked_lm", dtype=self.dtype_policy)
         self.next_sentence = OutputLayer(2, config, name="next_sentence", dtype=self.dtype_policy) if use_nsp else None
         self.masked_lm.build()
@@ -27,13 +30,21 @@ class PretrainingModel(keras.Model):
         """Returns logits: masked_lm float32[batch, masks, vocab] and, with NSP, next_sentence float32[batch, 2].
 
         Args:
-          batch: The encoder's inputs int[batch, seq] and masked_lm_positions int[batch, masks].
+          batch: The encoder's inputs int[batch, seq] and masked_lm_positions int[batch, masks]; perhaps packed (`data/packing.py`).
           training: Whether dropout is on.
           seed: int32[2] behind all dropout masks, or None.
         """
-        encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
-        table = self.encoder.embeddings.word_embeddings
-        logits = {"masked_lm": self.masked_lm(encoded["sequence_output"], batch["masked_lm_positions"], table)}
+        names = (*ENCODER_INPUTS, *(name for name in PACKED_INPUTS if name in batch))
+        encoded = self.encoder({name: batch[name] for name in names}, training=training, seed=seed)
+        sequence, table = encoded["sequence_output"], self.encoder.embeddings.word_embeddings
+        if "cls_positions" in batch:  # positions count through all rows; each example sees all of them
+            sequence = tf.reshape(sequence, [1, -1, sequence.shape[-1]])
+            positions = tf.reshape(batch["masked_lm_positions"], [1, -1])
+            logits = self.masked_lm(sequence, positions, table)  # [1, batch x masks, vocab]
+            shape = tf.concat([tf.shape(batch["masked_lm_positions"]), [-1]], 0)
+            logits = {"masked_lm": tf.reshape(logits, shape)}
+        else:
+            logits = {"masked_lm": self.masked_lm(sequence, batch["masked_lm_positions"], table)}
         if self.next_sentence is not None:
             logits["next_sentence"] = self.next_sentence(encoded["pooled_output"])
         return logits
@@ -42,10 +53,10 @@ class PretrainingModel(keras.Model):
 class ClassificationModel(keras.Model):
     """One label for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
 
-    def __init__(self, config: BertConfig, num_labels: int, **options):
-        """Takes the model's shape and the number of labels to choose from."""
+    def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, **options):
+        """Takes the model's shape, the number of labels to choose from, and the encoder's `recompute`."""
         super().__init__(name="classification", **options)
-        self.encoder = BertEncoder(config, dtype=self.dtype_policy)
+        self.encoder = BertEncoder(config, recompute=recompute, dtype=self.dtype_policy)
         self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype=self.dtype_policy)
         self.classifier.build((None, config.hidden_size))
         self.built = True

@@ -27,7 +27,10 @@ class Checkpoints:
     """The checkpoints of one run directory."""
 
     def __init__(self, folder: str, variables: Mapping[str, tf.Variable], keep: int):
-        """Takes the folder, every variable to save by the name it is saved under (global_step among them), and how many to keep."""
+        """Takes the folder, every variable to save by the name it is saved under (global_step among them), and how many to keep.
+
+        With 0 to keep none is written: another process does.
+        """
         self.folder = folder
         self._variables = dict(variables)
         self._keep = keep
@@ -35,6 +38,8 @@ class Checkpoints:
     def save(self, step: int) -> str:
         """Writes model.ckpt-<step>, drops the oldest ones beyond the number to keep, and returns the new one's prefix."""
         prefix = os.path.join(self.folder, f"model.ckpt-{step}")
+        if not self._keep:
+            return prefix
         beside = partial_name(prefix)
         names = sorted(self._variables)
         try:

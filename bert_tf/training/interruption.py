@@ -37,7 +37,8 @@ class Interruption:
         if self.requested == signal.SIGINT:
             logging.info("saved %s; the same command goes on from it", prefix)
             raise KeyboardInterrupt
-        raise Preempted(f"stopped by {self.requested.name}; saved {prefix}; the same command goes on from it")
+        by = self.requested.name if self.requested is not None else "another worker"
+        raise Preempted(f"stopped by {by}; saved {prefix}; the same command goes on from it")
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.requested = signal.Signals(number)

@@ -1,6 +1,8 @@
-"""The original's optimizer (google-research/bert, optimization.py) and its learning-rate schedule."""
+"""The original's optimizer (google-research/bert, optimization.py), LAMB, and the learning-rate schedules."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -9,6 +11,14 @@ BETA_2 = 0.999
 EPSILON = 1e-6
 WEIGHT_DECAY_RATE = 0.01  # decoupled from the gradient, as in AdamW
 CLIP_NORM = 1.0
+
+# The fused update computes 1 - beta2 in float32, where it is a multiple of 2^-24: 0.001 to within 1.3e-5, not exactly. With gradients
+# scaled by the root of what is missing, v comes out as with 0.001, and the rate takes the scale of m out again.
+_FUSED_BETA_2 = 1.0 - 16777 * 2.0**-24
+_FUSED_SCALE = math.sqrt((1.0 - BETA_2) / (1.0 - _FUSED_BETA_2))
+
+# From steps done, int64[], to a rate, float32[].
+Schedule = Callable[[tf.Tensor], tf.Tensor]
 
 
 class LinearSchedule:
@@ -29,10 +39,25 @@ class LinearSchedule:
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the rate, float32[], for the update that follows `step` finished ones (int64[])."""
         done = tf.cast(step, tf.float32)
-        decayed = self.learning_rate * tf.maximum(0.0, 1.0 - (done - self._decay_from) / (self.num_train_steps - self._decay_from))
+        decayed = self.learning_rate * self._left((done - self._decay_from) / (self.num_train_steps - self._decay_from))
         if not self.num_warmup_steps:
             return decayed
         return tf.where(step < self.num_warmup_steps, self.learning_rate * done / self.num_warmup_steps, decayed)
+
+    def _left(self, gone: tf.Tensor) -> tf.Tensor:
+        """Returns the share of the peak that is left when this share of the way down is gone."""
+        return tf.maximum(0.0, 1.0 - gone)
+
+
+class CosineSchedule(LinearSchedule):
+    """The rate rises as in the others, then falls from the peak along half a cosine: (1 + cos(pi x share of the way)) / 2."""
+
+    def __init__(self, learning_rate: float, num_train_steps: int, num_warmup_steps: int):
+        """Takes the peak rate and the two lengths in steps."""
+        super().__init__(learning_rate, num_train_steps, num_warmup_steps, continuous=True)
+
+    def _left(self, gone: tf.Tensor) -> tf.Tensor:
+        return 0.5 * (1.0 + tf.cos(math.pi * tf.clip_by_value(gone, 0.0, 1.0)))
 
 
 def decays(path: str) -> bool:
@@ -41,49 +66,149 @@ def decays(path: str) -> bool:
     return last not in ("gamma", "beta", "bias", "output_bias")
 
 
-class AdamWeightDecay:
-    """Adam with decoupled weight decay and, by default, no bias correction; gradients are clipped together at norm 1.
+class RateScales:
+    """How the rate of each variable stands to the schedule's: 1, less for lower layers, 0 for frozen ones."""
 
-    m <- 0.9 m + 0.1 g; v <- 0.999 v + 0.001 g^2; w <- w - rate x (m / (sqrt(v) + 1e-6) + 0.01 w).
-    """
+    def __init__(self, num_hidden_layers: int, layer_decay: float = 1.0, freeze_embeddings: bool = False, num_frozen_layers: int = 0):
+        """Takes the model's depth, the factor from each layer to the one below, and what is not trained at all."""
+        self._num_hidden_layers = num_hidden_layers
+        self._layer_decay = layer_decay
+        self._first_trained = num_frozen_layers + 1 if num_frozen_layers else int(freeze_embeddings)
 
-    def __init__(self, variables: Sequence, schedule: LinearSchedule, bias_correction: bool = False):
-        """Takes the model's trainable Keras variables, the schedule, and whether m and v are corrected for their zero start."""
+    def __call__(self, path: str) -> float:
+        """Returns the factor for the variable with this path."""
+        height = self._height(path)
+        return 0.0 if height < self._first_trained else self._layer_decay ** (self._num_hidden_layers + 1 - height)
+
+    def _height(self, path: str) -> int:
+        """Returns 0 for the embeddings, 1 for the first layer, and for pooler and heads one more than for the last layer."""
+        if "/embeddings/" in path:
+            return 0
+        layer = re.search(r"/layer_(\d+)/", path)
+        return self._num_hidden_layers + 1 if layer is None else int(layer[1]) + 1
+
+
+class Optimizer:
+    """What the optimizers share: moments m and v, clipping by the global norm, steps left out, rates by variable."""
+
+    def __init__(
+        self,
+        variables: Sequence,
+        schedule: Schedule,
+        bias_correction: bool = False,
+        rate_scale: Callable[[str], float] = lambda path: 1.0,
+    ):
+        """Creates the moments.
+
+        Args:
+          variables: The model's trainable Keras variables.
+          schedule: The rate.
+          bias_correction: Whether m and v are corrected for their zero start.
+          rate_scale: From a variable's path to the factor on its rate; 0 leaves it as it is.
+        """
         self.variables = list(variables)
         self.schedule = schedule
         self.bias_correction = bias_correction
         self.m = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_m") for v in self.variables]
         self.v = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_v") for v in self.variables]
+        self._scales = [rate_scale(v.path) for v in self.variables]
 
-    def apply(self, gradients: Sequence, step: tf.Tensor, sound: tf.Tensor | bool = True) -> tuple[tf.Tensor, tf.Tensor]:
+    def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the gradients, dense, by the variables' paths: none for what is frozen or what the loss does not depend on."""
+        trained = {v.path: v.value for v, scale in zip(self.variables, self._scales) if scale}
+        found = tape.gradient(loss, trained)
+        dense = {path: tf.convert_to_tensor(gradient) for path, gradient in found.items() if gradient is not None}
+        return {path: tf.ensure_shape(gradient, trained[path].shape) for path, gradient in dense.items()}
+
+    def apply(self, gradients: Mapping[str, tf.Tensor], step: tf.Tensor, sound: tf.Tensor | bool = True) -> tuple[tf.Tensor, tf.Tensor]:
         """Updates every variable and returns the gradients' global norm before clipping and the rate used, float32[] each.
 
-        Where the norm is not finite, or `sound` is false, everything stays as it was.
+        Where the norm is not finite, or `sound` is false, everything stays as it was. Under a distribution strategy this is called in
+        every replica with the same gradients, summed over the replicas.
 
         Args:
-          gradients: One a variable, in order, float32; None leaves a variable as it is (the loss does not depend on it).
+          gradients: float32, by the variables' paths; a variable without one stays as it is.
           step: int64[], how many updates came before.
           sound: bool[], whether the gradients are to be used.
         """
-        slots = [slot for slot, gradient in zip(zip(self.variables, self.m, self.v), gradients) if gradient is not None]
-        # a gather's gradient comes as sparse slices
-        dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
-        clipped, norm = tf.clip_by_global_norm(dense, CLIP_NORM)
+        numbers = [number for number, variable in enumerate(self.variables) if variable.path in gradients]
+        # a gather's gradient comes as sparse slices, whose norm counts a repeated row more than once
+        dense = [tf.convert_to_tensor(gradients[self.variables[number].path]) for number in numbers]
+        norm = tf.linalg.global_norm(dense)
         rate = self.schedule(step)
-        tf.cond(sound & tf.math.is_finite(norm), lambda: self._update(slots, clipped, step, rate), tf.no_op)
+        sound = tf.math.is_finite(norm) & sound
+        # beyond the norm, down to it; not at all where the step is not sound
+        factor = tf.where(sound, CLIP_NORM / tf.maximum(norm, CLIP_NORM), 0.0)
+        context = tf.distribute.get_replica_context()
+        context.merge_call(self._update_all, args=(numbers, dense, factor, step, rate, sound))
         return norm, rate
 
-    def _update(self, slots: Sequence, gradients: Sequence, step: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
-        m_scale = v_scale = 1.0
-        if self.bias_correction:
-            count = tf.cast(step + 1, tf.float32)
-            m_scale = 1.0 / (1.0 - BETA_1**count)
-            v_scale = 1.0 / (1.0 - BETA_2**count)
-        for (variable, m, v), gradient in zip(slots, gradients):
-            m.assign(BETA_1 * m + (1.0 - BETA_1) * gradient)
-            v.assign(BETA_2 * v + (1.0 - BETA_2) * tf.square(gradient))
-            update = m * m_scale / (tf.sqrt(v * v_scale) + EPSILON)
-            if decays(variable.path):
-                update += WEIGHT_DECAY_RATE * variable.value
-            variable.value.assign_sub(rate * update)
-        return tf.no_op()  # what a branch of tf.cond returns; the assignments are run as they stand
+    def _update_all(self, strategy, numbers, gradients, factor, step, rate, sound):
+        """Updates the variables of these numbers, on every device."""
+        for number, gradient in zip(numbers, gradients):
+            variable, scale = self.variables[number], self._scales[number]
+            decay = WEIGHT_DECAY_RATE if decays(variable.path) else 0.0
+
+            def update(value, m, v, gradient, factor, step, rate, sound, scale=scale, decay=decay):
+                self._update(value, m, v, gradient, factor, step, rate * scale, sound, decay)
+
+            arguments = (self.m[number], self.v[number], gradient, factor, step, rate, sound)
+            strategy.extended.update(variable.value, update, args=arguments, group=False)
+
+    def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor | float, tf.Tensor | float]:
+        """Returns what m and v are multiplied with: 1, or with bias correction 1 / (1 - beta^updates)."""
+        if not self.bias_correction:
+            return 1.0, 1.0
+        count = tf.cast(step + 1, tf.float32)
+        return 1.0 / (1.0 - BETA_1**count), 1.0 / (1.0 - BETA_2**count)
+
+    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
+        raise NotImplementedError
+
+
+class AdamWeightDecay(Optimizer):
+    """Adam with decoupled weight decay and, by default, no bias correction; gradients are clipped together at norm 1.
+
+    m <- 0.9 m + 0.1 g; v <- 0.999 v + 0.001 g^2; w <- w - rate x (m / (sqrt(v) + 1e-6) + 0.01 w).
+    """
+
+    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
+        rate = tf.where(sound, rate, 0.0)
+        if decay:
+            value.assign_sub(rate * decay * value)
+        m_scale, v_scale = self._corrections(step)
+        root = tf.sqrt(v_scale)
+        one = tf.ones([])
+        # m x m_scale / (sqrt(v x v_scale) + epsilon), one pass over memory; beta 1 and rate 0 change nothing
+        tf.raw_ops.ResourceApplyAdam(
+            var=value.handle,
+            m=m.handle,
+            v=v.handle,
+            beta1_power=0.0 * one,
+            beta2_power=0.0 * one,
+            lr=rate * m_scale / root / _FUSED_SCALE,
+            beta1=tf.where(sound, BETA_1, 1.0),
+            beta2=tf.where(sound, _FUSED_BETA_2, 1.0),
+            epsilon=EPSILON / root * one,
+            grad=tf.math.multiply_no_nan(gradient, factor * _FUSED_SCALE),
+        )
+
+
+class Lamb(Optimizer):
+    """LAMB (You et al., 2019, algorithm 2): Adam's step of each variable, made as long as rate x the variable's own norm.
+
+    r = m / (sqrt(v) + 1e-6) + 0.01 w; w <- w - rate x |w| / |r| x r. LayerNorm and biases take rate x r, as they do without decay.
+    """
+
+    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
+        gradient = tf.math.multiply_no_nan(gradient, factor)
+        keep = tf.cast(sound, tf.float32)
+        m.assign_add(keep * (1.0 - BETA_1) * (gradient - m))
+        v.assign_add(keep * (1.0 - BETA_2) * (tf.square(gradient) - v))
+        m_scale, v_scale = self._corrections(step)
+        update = m * m_scale / (tf.sqrt(v * v_scale) + EPSILON)
+        if decay:
+            update += decay * value
+            length, wanted = tf.norm(update), tf.norm(value)
+            rate *= tf.where((length > 0) & (wanted > 0), wanted / length, 1.0)
+        value.assign_sub(keep * rate * update)

@@ -16,7 +16,7 @@ from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.rows import read_rows, read_tfds_rows
 from bert_tf.data.schema import CLASSIFICATION
 from bert_tf.errors import InputError
-from bert_tf.modeling.losses import classification_sums
+from bert_tf.modeling import losses
 from bert_tf.modeling.models import ClassificationModel
 from bert_tf.serving.export import export
 from bert_tf.serving.signatures import ClassifierModule
@@ -28,9 +28,8 @@ from bert_tf.tasks.table import find_task
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.training.loop import predict
 from bert_tf.workflows import model_folder, run_directory
-from bert_tf.workflows.training_run import open_run
+from bert_tf.workflows.training_run import TrainingRun, open_run
 
 # The files in output_dir that hold the features of each split, named as the original names them.
 _RECORDS = {TRAIN: "train.tf_record", DEV: "eval.tf_record", TEST: "predict.tf_record"}
@@ -59,8 +58,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     with open_run(
         config,
         model_config,
-        lambda: ClassificationModel(model_config, len(spec.labels)),
-        classification_sums,
+        lambda policy: ClassificationModel(model_config, len(spec.labels), recompute=config.recompute, dtype=policy),
+        losses.CLASSIFICATION,
         num_train_steps=num_steps,
         num_warmup_steps=int(num_steps * config.warmup_proportion),
         last_step=num_steps,
@@ -71,16 +70,16 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
                 logging.warning("no --init_checkpoint: training starts from random weights")
-            training.train(lambda: _batches(config, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps))
+            training.train(lambda: _batches(config, training, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps))
         if config.do_eval:
-            logits = predict(training.model, _batches(config, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
+            logits = training.predict(_batches(config, training, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
             results |= _scores(spec, rows[DEV], logits) | {"global_step": training.step}
-            run_directory.write_eval_results(config.output_dir, results)
+            run_directory.write_eval_results(training.folder, results)
         if config.do_predict:
-            logits = predict(training.model, _batches(config, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
-            _write_predictions(config, spec, rows[TEST], logits)
-        if config.do_export:
-            results["export"] = _export(config, training.model, model_config, vocab, spec, files)
+            logits = training.predict(_batches(config, training, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]
+            _write_predictions(training.folder, spec, rows[TEST], logits)
+        if config.do_export and training.is_chief:
+            results["export"] = _export(config, training.plain_model(), model_config, vocab, spec, files)
         return results | {"global_step": training.step}
 
 
@@ -136,13 +135,19 @@ def _model_files(model_config: BertConfig, vocab: Vocabulary, spec: TaskSpec) ->
 
 
 def _batches(
-    config: FinetuneConfig, split: str, rows: Sequence[Row], featurizer: Featurizer, batch_size: int, num_steps: int | None = None
+    config: FinetuneConfig,
+    training: TrainingRun,
+    split: str,
+    rows: Sequence[Row],
+    featurizer: Featurizer,
+    batch_size: int,
+    num_steps: int | None = None,
 ) -> Batches:
     """Writes the split's features beside the run, as the original does, and returns batches of them, by length.
 
     With `num_steps` they are shuffled, epoch after epoch; without it they are gone through once.
     """
-    path = os.path.join(config.output_dir, _RECORDS[split])
+    path = os.path.join(training.folder, _RECORDS[split])
     cut_before = featurizer.num_cut
     lengths: list[int] = []
 
@@ -154,7 +159,12 @@ def _batches(
 
     write_records([path], records())
     logging.info("%s: %d examples, %d of them cut to %d pieces", split, len(rows), featurizer.num_cut - cut_before, config.max_seq_length)
-    buckets = config.fixed_buckets() or choose_lengths(np.asarray(lengths), config.max_seq_length)
+    buckets = config.fixed_buckets()
+    if buckets is None:
+        one_shape = (config.max_seq_length,)
+        buckets = one_shape if training.static_shapes else choose_lengths(np.asarray(lengths), config.max_seq_length)
+    elif training.static_shapes and len(buckets) > 1:
+        raise InputError(f"bucket_lengths is {config.bucket_lengths!r}, but a TPU takes batches of one length; leave it out")
     logging.info("%s: %.1f pieces an example, in batches of length %s", split, np.mean(lengths), ", ".join(map(str, buckets)))
     plan = BucketPlan(np.asarray(lengths), buckets, batch_size, num_steps, config.random_seed if num_steps else None)
     axes = {"seq": config.max_seq_length}
@@ -181,14 +191,14 @@ def _log_probabilities(logits: np.ndarray) -> np.ndarray:
     return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
 
 
-def _write_predictions(config: FinetuneConfig, spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> None:
+def _write_predictions(folder: str, spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> None:
     probabilities = np.exp(_log_probabilities(logits))
     files = {
         "test_results.tsv": probability_lines(probabilities),
         "predictions.tsv": prediction_lines([row.id for row in rows], spec.labels, probabilities),
     }
     for name, lines in files.items():
-        path = run_directory.write_text(config.output_dir, name, "".join(f"{line}\n" for line in lines))
+        path = run_directory.write_text(folder, name, "".join(f"{line}\n" for line in lines))
         logging.info("%d predictions in %s", len(rows), path)
 
 

@@ -9,17 +9,16 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import BertConfig, PretrainConfig
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches, OrderedRecords, PackedBatches, ShuffledRecords
 from bert_tf.data.files import expand_patterns
 from bert_tf.data.manifest import Manifest, is_manifest, read_manifest
 from bert_tf.data.records import RecordFile, check_first_record, fingerprint
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.errors import InputError
-from bert_tf.modeling.losses import pretraining_sums
+from bert_tf.modeling import losses
 from bert_tf.modeling.models import PretrainingModel
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.training.loop import evaluate
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.export_encoder import export_encoder
 from bert_tf.workflows.training_run import open_run
@@ -47,8 +46,8 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     with open_run(
         config,
         model_config,
-        lambda: PretrainingModel(model_config, use_nsp=config.use_nsp),
-        pretraining_sums,
+        lambda policy: PretrainingModel(model_config, use_nsp=config.use_nsp, recompute=config.recompute, dtype=policy),
+        losses.PRETRAINING,
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,
         last_step=config.stop_at_step or config.num_train_steps,
@@ -61,18 +60,24 @@ def run(config: PretrainConfig) -> dict[str, Any]:
             if training.step == 0 and config.init_checkpoint is None:
                 chance = math.log(model_config.vocab_size) + (math.log(2) if config.use_nsp else 0)
                 logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
+            if config.pack_sequences and training.static_shapes:
+                raise InputError("pack_sequences is true, but a TPU takes batches of one shape; leave it out")
             training.train(lambda: _train_batches(config, model_config, train_files))
         if config.do_eval:
             batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config, model_config), config.eval_batch_size)
-            results |= evaluate(training.model, pretraining_sums, batches, config.max_eval_steps) | {"global_step": training.step}
-            run_directory.write_eval_results(config.output_dir, results)
-        if config.do_export:
-            results["export"] = export_encoder(training.model.encoder, model_config, vocab, files, config)
+            results |= training.evaluate(batches, config.max_eval_steps) | {"global_step": training.step}
+            run_directory.write_eval_results(training.folder, results)
+        if config.do_export and training.is_chief:
+            results["export"] = export_encoder(training.plain_model().encoder, model_config, vocab, files, config)
         return results | {"global_step": training.step}
 
 
 def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile]) -> Batches:
-    batches = Batches(ShuffledRecords(files, config.random_seed), PRETRAINING, _axes(config, model_config), config.train_batch_size)
+    records, axes = ShuffledRecords(files, config.random_seed), _axes(config, model_config)
+    if config.pack_sequences:
+        batches = PackedBatches(records, PRETRAINING, axes, config.train_batch_size, config.gradient_accumulation_steps)
+    else:
+        batches = Batches(records, PRETRAINING, axes, config.train_batch_size)
     logging.info("training on %d examples in %d %s", batches.num_records, len(files), "file" if len(files) == 1 else "files")
     return batches
 

@@ -18,6 +18,8 @@ from bert_tf.errors import InputError
 from bert_tf.training.checkpoints import latest_checkpoint
 
 RECORD = "run_config.json"
+# How the training went: on what, and how fast.
+RUN_RECORD = "run.json"
 # What is hashed into it: see `identity`.
 TRAINING_DATA = "training data"
 # Held by the process that trains here; the system lets go of it when the process ends, however it ends.
@@ -25,9 +27,19 @@ _LOCK = "run.lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
-    "pretrain": (RECORD, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
+    "pretrain": (RECORD, RUN_RECORD, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
     "finetune": (
-        *(RECORD, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "eval_results.txt", "test_results.tsv", "predictions.tsv"),
+        *(
+            RECORD,
+            RUN_RECORD,
+            "checkpoint",
+            "bert_config.json",
+            "vocab.txt",
+            "labels.txt",
+            "eval_results.txt",
+            "test_results.tsv",
+            "predictions.tsv",
+        ),
         *("train.tf_record", "eval.tf_record", "predict.tf_record"),
     ),
 }
@@ -216,7 +228,7 @@ def check_schedule(config: configs.TrainingConfig, folder: str) -> None:
     if not config.do_train or not tf.io.gfile.exists(record):
         return
     recorded = _read_record(record)["config"]
-    for name in ("num_train_steps", "num_warmup_steps", "learning_rate", "lr_schedule", "bias_correction"):
+    for name in ("num_train_steps", "num_warmup_steps", "learning_rate", "lr_schedule", "optimizer", "bias_correction", "layer_decay"):
         value = getattr(config, name)
         if recorded.get(name, value) != value:
             raise InputError(

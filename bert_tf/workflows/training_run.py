@@ -1,11 +1,15 @@
 """What every training workflow is built on: model, optimizer and step, what they start from, and the directory they end up in."""
 
 import contextlib
+import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -14,10 +18,13 @@ from bert_tf.convert.load import load_weights
 from bert_tf.convert.names import GLOBAL_STEP, model_state, training_state
 from bert_tf.data.batches import Batches
 from bert_tf.errors import InputError
-from bert_tf.training import strategy
+from bert_tf.modeling.losses import Objective
+from bert_tf.training import evaluation, precision, record, strategy
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loop import Limits, SumsFunction, Trainer
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.loop import Limits, Trainer
+from bert_tf.training.optimizer import AdamWeightDecay, CosineSchedule, Lamb, LinearSchedule, Optimizer, RateScales
+from bert_tf.training.record import Throughput
+from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.workflows import model_folder, run_directory
 
 
@@ -28,11 +35,21 @@ class TrainingRun:
     Attributes:
       model: The model, its weights loaded.
       step: How many steps it has been trained for.
+      folder: Where results go: --output_dir, and for a worker other than the chief a folder that is thrown away.
+      is_chief: Whether this process is the one that exports.
+      static_shapes: Whether all batches must have one shape: on a TPU.
     """
 
     model: keras.Model
     step: int
+    folder: str
+    is_chief: bool
+    static_shapes: bool
+    _make_model: Callable[[keras.DTypePolicy], keras.Model]
+    _objective: Objective
+    _strategy: tf.distribute.Strategy
     _config: TrainingConfig
+    _identity: Mapping[str, Any]
     _last_step: int
     _trainer: Trainer | None
     _checkpoints: Checkpoints
@@ -43,18 +60,53 @@ class TrainingRun:
         if self.step >= last:
             logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, self.step, last)
             return
-        logging.info("training from step %d to %d on %s", self.step, last, strategy.device())
+        logging.info("training from step %d to %d on %s", self.step, last, strategy.describe(self._strategy))
         limits = Limits(self.step, last, config.save_checkpoints_steps, config.iterations_per_loop, config.max_bad_steps)
-        self._trainer.train(batches(), limits, self._checkpoints, os.path.join(config.output_dir, "train"))
-        self.step = last
+        first, self.step = self.step, last
+        throughput = self._trainer.train(batches(), limits, self._checkpoints, os.path.join(self.folder, "train"))
+        self._write_record(first, throughput)
+
+    def plain_model(self) -> keras.Model:
+        """Returns the model on one device and in float32, which every server computes in: what an export is made of."""
+        if self._strategy.num_replicas_in_sync == 1 and self.model.compute_dtype == "float32":
+            return self.model
+        plain = self._make_model(keras.DTypePolicy("float32"))
+        for variable, trained in zip(plain.trainable_variables, self.model.trainable_variables, strict=True):
+            variable.assign(trained.numpy())
+        return plain
+
+    def _write_record(self, first: int, throughput: Throughput) -> None:
+        """Writes run.json."""
+        rates, dtype = throughput.rates(), self.model.compute_dtype
+        if rates:
+            ceiling = record.ceiling_gflops(dtype)
+            rates |= {"matmul_ceiling_gflops_per_second": ceiling, "share_of_ceiling": rates["gflops_per_second"] / ceiling}
+        content = record.surroundings() | {
+            "devices": strategy.describe(self._strategy),
+            "precision": dtype,
+            "first_step": first,
+            "last_step": self.step,
+            "training": rates,
+            "peak_memory_bytes": record.peak_memory_bytes(),
+            "run": self._identity,
+        }
+        run_directory.write_text(self.folder, run_directory.RUN_RECORD, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+    def evaluate(self, batches: Batches, max_steps: int | None = None) -> dict[str, float]:
+        """Returns the mean of every loss and metric over the batches, and the losses' sum as `loss`."""
+        return evaluation.evaluate(self.model, self._objective, batches, max_steps, self._strategy)
+
+    def predict(self, batches: Batches) -> dict[str, np.ndarray]:
+        """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
+        return evaluation.predict(self.model, batches, self._strategy)
 
 
 @contextlib.contextmanager
 def open_run(
     config: TrainingConfig,
     model_config: BertConfig,
-    make_model: Callable[[], keras.Model],
-    sums: SumsFunction,
+    make_model: Callable[[keras.DTypePolicy], keras.Model],
+    objective: Objective,
     *,
     num_train_steps: int,
     num_warmup_steps: int,
@@ -72,8 +124,8 @@ def open_run(
     Args:
       config: The run.
       model_config: The model's shape.
-      make_model: Makes the model; called when the seeds are set.
-      sums: From (logits, batch) to the sums behind losses and metrics.
+      make_model: Makes the model of a precision; called when the seeds are set.
+      objective: What it is trained for.
       num_train_steps: Steps of the learning-rate schedule.
       num_warmup_steps: Steps over which the rate rises.
       last_step: Where this run ends.
@@ -88,17 +140,25 @@ def open_run(
     strategy.set_up(config)
     identity = run_directory.identity(config, model_config, data)
     newest = run_directory.find_checkpoint(config, identity)
-    model = make_model()
-    global_step = tf.Variable(0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP)
+    devices = strategy.connect(config)
+    is_chief = strategy.is_chief(devices)
     layers = model_config.num_hidden_layers
-    if config.do_train:
-        schedule = LinearSchedule(config.learning_rate, num_train_steps, num_warmup_steps, config.lr_schedule == "continuous")
-        optimizer = AdamWeightDecay(model.trainable_variables, schedule, config.bias_correction)
-        trainer = Trainer(model, sums, optimizer, global_step, config.random_seed, config.jit_compile)
-        state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
-    else:
-        trainer, state = None, model_state(model.trainable_variables, layers, global_step)
-    checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max)
+    with devices.scope():
+        policy = precision.policy(config.precision)
+        model = make_model(policy)
+        global_step = tf.Variable(
+            0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+        )
+        if config.do_train:
+            optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
+            options = StepOptions(config.random_seed, config.jit_compile, config.gradient_accumulation_steps)
+            loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
+            trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
+            state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
+            state |= {} if loss_scale is None else loss_scale.state()
+        else:
+            trainer, state = None, model_state(model.trainable_variables, layers, global_step)
+    checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max if is_chief else 0)
     step = 0
     if newest is not None:
         prefix, step = checkpoints.restore_newest()
@@ -117,5 +177,32 @@ def open_run(
         logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
     elif not config.do_train:
         raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
-    with run_directory.begun(config, identity, files, newest) if config.do_train else contextlib.nullcontext():
-        yield TrainingRun(model, step, config, last_step, trainer, checkpoints)
+    with contextlib.ExitStack() as stack:
+        folder = config.output_dir if is_chief else stack.enter_context(tempfile.TemporaryDirectory())
+        if config.do_train and is_chief:
+            stack.enter_context(run_directory.begun(config, identity, files, newest))
+        yield TrainingRun(
+            model,
+            step,
+            folder,
+            is_chief,
+            strategy.is_tpu(devices),
+            make_model,
+            objective,
+            devices,
+            config,
+            identity,
+            last_step,
+            trainer,
+            checkpoints,
+        )
+
+
+def _optimizer(config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int) -> Optimizer:
+    if config.num_frozen_layers > layers:
+        raise InputError(f"num_frozen_layers is {config.num_frozen_layers}, but the model has {layers} layers; give at most that")
+    lengths = (config.learning_rate, num_train_steps, num_warmup_steps)
+    schedule = CosineSchedule(*lengths) if config.lr_schedule == "cosine" else LinearSchedule(*lengths, config.lr_schedule == "continuous")
+    scales = RateScales(layers, config.layer_decay, config.freeze_embeddings, config.num_frozen_layers)
+    kind = {"adamw": AdamWeightDecay, "lamb": Lamb}[config.optimizer]
+    return kind(model.trainable_variables, schedule, config.bias_correction, scales)

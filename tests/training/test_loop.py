@@ -15,12 +15,14 @@ from bert_tf.data.buckets import BucketPlan
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.errors import InputError
-from bert_tf.modeling.losses import classification_sums, pretraining_sums
+from bert_tf.modeling import losses
 from bert_tf.modeling.models import ClassificationModel, PretrainingModel
 from bert_tf.training import loop
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps, latest_checkpoint
-from bert_tf.training.loop import Limits, Trainer, evaluate, predict
+from bert_tf.training.evaluation import evaluate, predict
+from bert_tf.training.loop import Limits, Trainer
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.step import StepOptions, TrainStep
 from tests.training.conftest import AXES, CONFIG, SEQ, classification_features
 
 DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
@@ -34,8 +36,8 @@ class Run:
         self.model = PretrainingModel(config) if kind is PRETRAINING else ClassificationModel(config, 2)
         optimizer = AdamWeightDecay(self.model.trainable_variables, LinearSchedule(learning_rate, 20, 2))
         step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        sums = pretraining_sums if kind is PRETRAINING else classification_sums
-        self.trainer = Trainer(self.model, sums, optimizer, step, seed, jit_compile)
+        objective = losses.PRETRAINING if kind is PRETRAINING else losses.CLASSIFICATION
+        self.trainer = Trainer(TrainStep(self.model, objective, optimizer, step, StepOptions(seed, jit_compile)))
         state = training_state(optimizer.variables, optimizer.m, optimizer.v, 1, step)
         self.state = state
         self.folder = str(folder)
@@ -99,7 +101,7 @@ def test_a_run_that_was_stopped_ends_as_the_unbroken_one(unbroken, pretraining_f
     assert_differ(fresh, resumed.values())
     resumed.train(10, first_step=step)
     assert_same(unbroken.values(), resumed.values())
-    assert resumed.trainer.global_step.numpy() == 10
+    assert resumed.trainer.step.global_step.numpy() == 10
 
 
 def test_a_fine_tuning_that_was_stopped_too(classification_file, tmp_path):
@@ -124,8 +126,8 @@ def test_every_step_draws_masks_of_its_own(tmp_path):
     path = str(tmp_path / "a.tfrecord")
     write_records([path], [serialize(classification_features(np.random.default_rng(1)), CLASSIFICATION)])
     run = Run(RecordFile(path), tmp_path / "run", learning_rate=1e-30, batch_size=1, kind=CLASSIFICATION)
-    losses = scalars(run.train(6, iterations_per_loop=1).folder + "/train")["loss"]
-    assert len(set(losses.values())) == 6
+    told = scalars(run.train(6, iterations_per_loop=1).folder + "/train")["loss"]
+    assert len(set(told.values())) == 6
 
 
 def test_checkpoints_stand_at_the_steps_asked_for_and_at_the_end(pretraining_file, tmp_path):
@@ -146,15 +148,15 @@ def test_nothing_left_to_train_changes_nothing(pretraining_file, tmp_path):
 
 def test_training_lowers_the_loss(classification_file, tmp_path):
     run = Run(classification_file, tmp_path, config=CONFIG, kind=CLASSIFICATION, batch_size=8)
-    before = evaluate(run.model, classification_sums, ordered(classification_file, CLASSIFICATION, 4))
-    after = evaluate(run.train(20).model, classification_sums, ordered(classification_file, CLASSIFICATION, 4))
+    before = evaluate(run.model, losses.CLASSIFICATION, ordered(classification_file, CLASSIFICATION, 4))
+    after = evaluate(run.train(20).model, losses.CLASSIFICATION, ordered(classification_file, CLASSIFICATION, 4))
     assert after["loss"] < before["loss"] - 0.2
 
 
 def test_what_tensorboard_is_told(unbroken):
     told = scalars(unbroken.folder + "/train")
     metrics = {"masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss", "next_sentence_accuracy"}
-    assert set(told) == metrics | {"loss", "gradient_norm", "learning_rate", "examples_per_second"}
+    assert set(told) == metrics | {"loss", "gradient_norm", "learning_rate", "examples_per_second", "useful_tokens"}
     # rate 0 at the first of two warm-up steps, half at the second
     np.testing.assert_allclose([told["learning_rate"][step] for step in (1, 2, 3)], [0, 5e-3, 1e-2 * (1 - 2 / 20)], rtol=1e-6)
     for step, loss in told["loss"].items():
@@ -163,7 +165,7 @@ def test_what_tensorboard_is_told(unbroken):
 
 def with_a_bad_gradient(logits, batch):
     """The loss stays finite where its gradient does not: the slope of a square root at 0."""
-    parts = pretraining_sums(logits, batch)
+    parts = losses.pretraining_sums(logits, batch)
     part = parts["masked_lm_loss"]
     return parts | {"masked_lm_loss": part._replace(total=part.total + tf.sqrt(tf.reduce_sum(0.0 * logits["masked_lm"])))}
 
@@ -177,7 +179,7 @@ def bad_run(pretraining_file, tmp_path, name):
         bias = run.model.masked_lm.output_bias
         bias.assign(np.full(bias.shape, np.nan))
     else:
-        run.trainer._sums = with_a_bad_gradient
+        run.trainer.step.objective = losses.PRETRAINING._replace(sums=with_a_bad_gradient)
     return run
 
 
@@ -288,7 +290,7 @@ def test_a_file_that_vanishes_is_named(tmp_path, job):
         if job == "train":
             run.train(3)
         elif job == "evaluate":
-            evaluate(run.model, classification_sums, batches)
+            evaluate(run.model, losses.CLASSIFICATION, batches)
         else:
             predict(run.model, batches)
     assert "\n" not in str(caught.value)
@@ -322,14 +324,14 @@ def pretraining_figures(model, file):
     batch = {name: value.numpy() for name, value in batch.items()}
     logits = {name: np.asarray(value, np.float64) for name, value in model(batch, training=False).items()}
 
-    def losses(scores, labels):
+    def cross_entropy(scores, labels):
         scores = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
         return -np.take_along_axis(scores, labels[..., None], -1)[..., 0], scores.argmax(-1) == labels
 
-    masked, hits = losses(logits["masked_lm"], batch["masked_lm_ids"])
+    masked, hits = cross_entropy(logits["masked_lm"], batch["masked_lm_ids"])
     weights = batch["masked_lm_weights"]
     assert sorted(set(weights.sum(axis=1))) == [1, 2, 3]
-    following, right = losses(logits["next_sentence"], batch["next_sentence_labels"][:, 0])
+    following, right = cross_entropy(logits["next_sentence"], batch["next_sentence_labels"][:, 0])
     figures = {
         "masked_lm_loss": (masked * weights).sum() / weights.sum(),
         "masked_lm_accuracy": (hits * weights).sum() / weights.sum(),
@@ -343,7 +345,7 @@ def pretraining_figures(model, file):
 def test_evaluation_is_exact_over_uneven_batches(unbroken, pretraining_file, batch_size):
     """Batches hold different numbers of masked positions, and the last one is filled up: every batch size gives the same figures."""
     expected = pretraining_figures(unbroken.model, pretraining_file)
-    found = evaluate(unbroken.model, pretraining_sums, ordered(pretraining_file, PRETRAINING, batch_size))
+    found = evaluate(unbroken.model, losses.PRETRAINING, ordered(pretraining_file, PRETRAINING, batch_size))
     assert found.keys() == expected.keys()
     for name in expected:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
@@ -353,19 +355,19 @@ def test_evaluation_of_the_first_batches_only(classification_file, tmp_path):
     model = Run(classification_file, tmp_path, kind=CLASSIFICATION).model
     batches = ordered(classification_file, CLASSIFICATION, 4)
     (whole,) = ordered(classification_file, CLASSIFICATION, 8).dataset(num_steps=1)
-    expected = classification_sums(model(whole, training=False), whole)
-    found = evaluate(model, classification_sums, batches, max_steps=2)
+    expected = losses.classification_sums(model(whole, training=False), whole)
+    found = evaluate(model, losses.CLASSIFICATION, batches, max_steps=2)
     np.testing.assert_allclose(found["classifier_accuracy"], expected["classifier_accuracy"].mean())
     np.testing.assert_allclose(found["loss"], expected["classifier_loss"].mean(), rtol=1e-6)
     # more than there are is all of them
-    assert evaluate(model, classification_sums, batches, max_steps=99) == evaluate(model, classification_sums, batches)
+    assert evaluate(model, losses.CLASSIFICATION, batches, max_steps=99) == evaluate(model, losses.CLASSIFICATION, batches)
 
 
 def test_dropout_is_off_in_evaluation_and_prediction(classification_file, tmp_path):
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.9, attention_probs_dropout_prob=0.9)
     model = Run(classification_file, tmp_path, kind=CLASSIFICATION, config=config).model
     batches = ordered(classification_file, CLASSIFICATION, 4)
-    assert evaluate(model, classification_sums, batches) == evaluate(model, classification_sums, batches)
+    assert evaluate(model, losses.CLASSIFICATION, batches) == evaluate(model, losses.CLASSIFICATION, batches)
     np.testing.assert_array_equal(predict(model, batches)["classifier"], predict(model, batches)["classifier"])
 
 
@@ -388,3 +390,24 @@ def test_a_step_compiled_by_xla_equals_the_plain_one(pretraining_file, tmp_path)
     )
     for name, value in plain.items():
         np.testing.assert_allclose(compiled[name], value, atol=1e-5, rtol=0, err_msg=name)
+
+
+# What a TPU cannot run: Python, strings, files, and shapes that depend on values.
+NOT_ON_TPU = re.compile(
+    r".*PyFunc.*|String.*|.*Example.*|Where|Unique.*|.*File.*|Print.*|Assert|NonMaxSuppression.*|.*Ragged.*|.*Sparse(?!Softmax).*"
+)
+
+
+@pytest.mark.parametrize("kind", [PRETRAINING, CLASSIFICATION], ids=["pretraining", "classification"])
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_the_steps_graph_holds_nothing_that_a_tpu_cannot_run(pretraining_file, classification_file, tmp_path, kind, micro_batches):
+    file = pretraining_file if kind is PRETRAINING else classification_file
+    run = Run(file, tmp_path, kind=kind)
+    old = run.trainer.step
+    step = TrainStep(run.model, old.objective, old.optimizer, old.global_step, StepOptions(1, num_micro_batches=micro_batches))
+    spec = {name: tf.TensorSpec(value.shape, value.dtype) for name, value in run.batches.dataset(0, 1).element_spec.items()}
+    assert all(each.shape.is_fully_defined() for each in spec.values())
+    graph = step._one.get_concrete_function(spec).graph.as_graph_def()
+    operations = {node.op for node in graph.node} | {node.op for function in graph.library.function for node in function.node_def}
+    assert "MatMul" in operations or "BatchMatMulV2" in operations
+    assert not [name for name in operations if NOT_ON_TPU.fullmatch(name)]

@@ -1,5 +1,6 @@
 """Fine-tuning through its workflow: files, scores, predictions, export, and what it refuses."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -53,6 +54,7 @@ def config_for(rows_dir, output_dir, **changes):
         train_batch_size=8,
         num_train_epochs=2.0,
         learning_rate=1e-3,
+        precision="float32",
     )
     return FinetuneConfig(**(values | changes))
 
@@ -95,6 +97,19 @@ def test_the_export_answers_as_the_predictions_file(finished, data_dir):
     for answer, row in zip(answers, expected, strict=True):
         assert answer["label"] == row[1]
         np.testing.assert_allclose(answer["probabilities"], [float(value) for value in row[2:]], atol=1e-5)
+
+
+def test_an_export_is_float32_whatever_the_training_was(data_dir, pretrained, tmp_path):
+    config = config_for(data_dir, tmp_path, init_checkpoint=str(pretrained), precision="bfloat16", num_train_epochs=1.0)
+    results = finetune.run(dataclasses.replace(config, do_predict=True, do_export=True))
+    loaded = tf.saved_model.load(results["export"])
+    graph = str(loaded.signatures["ids"].graph.as_graph_def())
+    assert "DT_BFLOAT16" not in graph and "DT_FLOAT" in graph
+    sentences = [line.split("\t")[0] for line in (data_dir / "dev.tsv").read_text().splitlines()[1:]]
+    answers = Predictor(results["export"]).predict(sentences)
+    expected = [line.split("\t")[2:] for line in (tmp_path / "predictions.tsv").read_text().splitlines()[1:]]
+    # bfloat16 has 8 bits of precision
+    np.testing.assert_allclose([answer["probabilities"] for answer in answers], np.asarray(expected, float), atol=0.01)
 
 
 def test_predict_prints_each_labels_probability(finished, tmp_path, capsys):

@@ -32,12 +32,27 @@ def test_trains_evaluates_and_exports(made, tmp_path):
     outputs = loaded.signatures["serving_default"](text=tf.constant(["The soup is hot."]))
     assert outputs["pooled_output"].shape == (1, 32)
     assert any(name.startswith("events.out") for name in os.listdir(tmp_path / "train"))
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert (record["first_step"], record["last_step"], record["devices"]) == (0, 6, "the CPU")
+    assert record["training"]["steps"] == 5 and 0.5 < record["training"]["share_of_useful_tokens"] <= 1  # the first step compiles
+    assert 0 < record["training"]["share_of_ceiling"] < 1.5
+    assert record["versions"]["tensorflow"] == tf.__version__ and record["run"]["config"]["num_train_steps"] == 6
 
 
-def test_an_interrupted_run_ends_as_the_unbroken_one(made, tmp_path):
-    pretrain.run(pretrain_config(made, tmp_path / "unbroken", deterministic=True))
-    pretrain.run(pretrain_config(made, tmp_path / "broken", deterministic=True, stop_at_step=3))
-    pretrain.run(pretrain_config(made, tmp_path / "broken", deterministic=True))
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(precision="float32"),
+        dict(pack_sequences=True, gradient_accumulation_steps=2, precision="bfloat16"),
+        dict(recompute=True, optimizer="lamb", precision="float16"),
+    ],
+    ids=["plain", "packed, accumulated, bfloat16", "recomputed, LAMB, float16"],
+)
+def test_an_interrupted_run_ends_as_the_unbroken_one(made, tmp_path, changes):
+    changes = changes | {"deterministic": True}
+    pretrain.run(pretrain_config(made, tmp_path / "unbroken", **changes))
+    pretrain.run(pretrain_config(made, tmp_path / "broken", stop_at_step=3, **changes))
+    pretrain.run(pretrain_config(made, tmp_path / "broken", **changes))
     assert_equal_weights(tmp_path / "unbroken" / "model.ckpt-6", tmp_path / "broken" / "model.ckpt-6")
 
 
@@ -51,6 +66,18 @@ def test_the_second_phase_goes_on_in_the_same_schedule(made, tmp_path):
     # init_checkpoint alone starts a new schedule at step 0
     pretrain.run(pretrain_config(made, tmp_path / "new", init_checkpoint=str(tmp_path / "first"), num_train_steps=3))
     assert weights(tmp_path / "new" / "model.ckpt-3")["global_step"] == 3
+
+
+def test_frozen_layers_stay_as_they_were(made, tmp_path):
+    pretrain.run(pretrain_config(made, tmp_path / "first", num_train_steps=3))
+    start = weights(tmp_path / "first" / "model.ckpt-3")
+    pretrain.run(pretrain_config(made, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), num_frozen_layers=1))
+    trained = weights(tmp_path / "second" / "model.ckpt-6")
+    for name in (name for name in trained if not name.endswith(("adam_m", "adam_v", "global_step"))):
+        frozen = name.startswith(("bert/embeddings/", "bert/encoder/layer_0/"))
+        assert np.array_equal(trained[name], start[name]) == frozen, name
+    with pytest.raises(InputError, match="num_frozen_layers is 2, but the model has 1 layers"):
+        pretrain.run(pretrain_config(made, tmp_path / "third", num_frozen_layers=2))
 
 
 def test_without_nsp_there_is_no_next_sentence_head(made, tmp_path):

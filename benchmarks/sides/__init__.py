@@ -1,0 +1,1 @@
+"""One implementation each, as a process that trains a few steps whenever it is told to."""

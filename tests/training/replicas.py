@@ -1,0 +1,71 @@
+"""Trains one model in several ways in a process with two CPU devices; run by test_replicas.py, as devices are fixed at start-up.
+
+python -m tests.training.replicas records.tfrecord results.npz
+"""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.records import RecordFile
+from bert_tf.data.schema import PRETRAINING
+from bert_tf.modeling import losses
+from bert_tf.modeling.models import PretrainingModel
+from bert_tf.training.evaluation import evaluate, predict
+from bert_tf.training.optimizer import AdamWeightDecay, Lamb, LinearSchedule
+from bert_tf.training.step import StepOptions, TrainStep
+from bert_tf.training.strategy import distributed
+from tests.training.conftest import AXES, CONFIG
+
+STEPS, BATCH = 20, 8
+
+
+def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=False, dtype="float32"):
+    """Returns every step's loss and gradient norm, the weights after the last one, and an evaluation and logits of the whole file."""
+    files = [RecordFile(path)]
+    with strategy.scope():
+        keras.utils.set_random_seed(3)
+        model = PretrainingModel(CONFIG_WITHOUT_DROPOUT, recompute=recompute, dtype=keras.DTypePolicy(dtype))
+        optimizer = kind(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4))
+        global_step = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, StepOptions(5, num_micro_batches=num_micro_batches), strategy)
+    iterator = iter(distributed(strategy, Batches(ShuffledRecords(files, 5), PRETRAINING, AXES, BATCH), 0, STEPS))
+    figures = [step(iterator, tf.constant(1, tf.int64)) for _ in range(STEPS)]
+    told = {name: np.asarray([float(each[name].mean()) for each in figures]) for name in figures[0]}
+    whole = Batches(OrderedRecords(files), PRETRAINING, AXES, 4)
+    scores = evaluate(model, losses.PRETRAINING, whole, strategy=strategy)
+    logits = predict(model, whole, strategy)
+    return (
+        {f"steps/{name}": value for name, value in told.items()}
+        | {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}
+        | {f"scores/{name}": value for name, value in scores.items()}
+        | {f"logits/{name}": value for name, value in logits.items()}
+    )
+
+
+CONFIG_WITHOUT_DROPOUT = type(CONFIG)(**(vars(CONFIG) | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}))
+
+
+def main(path, output):
+    """Writes the results of every way."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    results = {
+        "one": train(path, one),
+        "two": train(path, two),
+        "accumulated_2": train(path, one, 2),
+        "accumulated_4": train(path, one, 4),
+        "two_accumulated_2": train(path, two, 2),
+        "recomputed": train(path, one, recompute=True),
+        "lamb": train(path, one, kind=Lamb),
+        "two_lamb": train(path, two, kind=Lamb),
+    }
+    np.savez(output, **{f"{way}/{name}": value for way, values in results.items() for name, value in values.items()})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

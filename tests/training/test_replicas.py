@@ -1,0 +1,48 @@
+"""However the batch is cut, over devices or micro batches: the step of one device that sees all of it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+
+WAYS = [
+    ("two", "one"),
+    ("accumulated_2", "one"),
+    ("accumulated_4", "one"),
+    ("two_accumulated_2", "one"),
+    ("recomputed", "one"),
+    ("two_lamb", "lamb"),
+]
+
+
+@pytest.fixture(scope="module")
+def results(pretraining_file, tmp_path_factory):
+    """{way: {name: array}} of twenty steps each, on batches whose examples have one to three masked positions."""
+    output = tmp_path_factory.mktemp("replicas") / "results.npz"
+    command = [sys.executable, "-m", "tests.training.replicas", pretraining_file.path, str(output)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = {}
+    for key, value in np.load(output).items():
+        way, name = key.split("/", 1)
+        found.setdefault(way, {})[name] = value
+    return found
+
+
+@pytest.mark.parametrize("way, reference", WAYS)
+def test_losses_weights_and_scores_are_those_of_one_device(results, way, reference):
+    found, expected = results[way], results[reference]
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        tolerance = 1e-4 if name.startswith(("weights/", "logits/")) else 1e-5
+        np.testing.assert_allclose(found[name], value, atol=tolerance, rtol=1e-5, err_msg=name)
+
+
+def test_the_steps_learn_something(results):
+    for way in ("one", "lamb"):
+        told = results[way]["steps/loss"]
+        assert told[-5:].mean() < told[:5].mean() - 0.1, way
+        assert not results[way]["steps/bad_step"].any()
