@@ -1,6 +1,8 @@
 """Draws the curves of pre-training runs from their TensorBoard files as a PNG. Needs matplotlib (pip install matplotlib).
 
-python benchmarks/plot_training.py --logdir=OUTPUT_DIR/train --output_file=loss.png
+python benchmarks/plot_training.py --logdir OUTPUT_DIR/train --output_file=loss.png
+
+Several directories, as of the phases of one training, are drawn one after another in colours of their own.
 """
 
 import argparse
@@ -26,20 +28,21 @@ def smoothed(steps, values, width=100):
 def main():
     """Reads, draws, writes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logdir", required=True)
+    parser.add_argument("--logdir", required=True, nargs="+")
     parser.add_argument("--output_file", required=True)
     parser.add_argument("--title", default="")
     options = parser.parse_args()
-    events = EventAccumulator(options.logdir, size_guidance={TENSORS: 0})
-    events.Reload()
     figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 3.2), constrained_layout=True)
-    for axis, (tag, label) in zip(axes, PANELS):
-        points = {event.step: float(tensor_util.make_ndarray(event.tensor_proto)) for event in events.Tensors(tag)}
-        steps, values = np.array(sorted(points)), np.array([points[step] for step in sorted(points)])
-        axis.plot(steps, values, alpha=0.2, linewidth=0.5)
-        axis.plot(*smoothed(steps, values), color="C0")
-        axis.set(xlabel="step", title=label)
-        axis.grid(alpha=0.3)
+    for number, logdir in enumerate(options.logdir):
+        events = EventAccumulator(logdir, size_guidance={TENSORS: 0})
+        events.Reload()
+        for axis, (tag, label) in zip(axes, PANELS):
+            points = {event.step: float(tensor_util.make_ndarray(event.tensor_proto)) for event in events.Tensors(tag)}
+            steps, values = np.array(sorted(points)), np.array([points[step] for step in sorted(points)])
+            axis.plot(steps, values, color=f"C{number}", alpha=0.2, linewidth=0.5)
+            axis.plot(*smoothed(steps, values), color=f"C{number}")
+            axis.set(xlabel="step", title=label)
+            axis.grid(alpha=0.3)
     figure.suptitle(options.title)
     figure.savefig(options.output_file, dpi=110)
 
