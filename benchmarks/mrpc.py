@@ -26,7 +26,7 @@ def ours(options, seed, *flags):
     command = [
         *(sys.executable, str(HERE.parent / "run_classifier.py"), "--task_name=mrpc", f"--data_dir={options.data_dir}"),
         *(f"--init_checkpoint={options.model}", f"--output_dir={folder}", "--do_train", "--do_eval", "--num_train_epochs=3.0"),
-        *("--train_batch_size=32", "--learning_rate=5e-5", "--max_seq_length=128", f"--random_seed={seed}", *flags),
+        *("--train_batch_size=32", "--learning_rate=5e-5", "--max_seq_length=128", "--precision=float32", f"--random_seed={seed}", *flags),
     ]
     subprocess.run(command, check=True, cwd=HERE.parent)
     seconds = time.monotonic() - started
