@@ -8,20 +8,26 @@ from absl import logging
 
 # What /proc/cpuinfo calls processors that multiply bfloat16 numbers themselves.
 _CPU_FLAGS = ("avx512_bf16", "amx_bf16")
+_CPU_INFO = "/proc/cpuinfo"
 # Ampere is the first NVIDIA generation that does.
 _GPU_GENERATION = 8
 
 
-def policy(precision: str) -> keras.DTypePolicy:
-    """Returns the Keras policy of a `--precision`: what is computed in it; variables are float32 always."""
+def policy(precision: str, jit_compile: bool = False) -> keras.DTypePolicy:
+    """Returns the Keras policy of a `--precision`: what is computed in it; variables are float32 always.
+
+    Args:
+      precision: float32, bfloat16, float16, or auto.
+      jit_compile: Whether XLA compiles the step: on CPUs it has no bfloat16 products of its own, so auto means float32 there.
+    """
     if precision == "auto":
-        precision = "bfloat16" if _has_bfloat16() else "float32"
+        precision = "bfloat16" if _has_bfloat16(jit_compile) else "float32"
         if precision == "bfloat16":
             logging.info("matrix products in bfloat16, which this hardware computes in; --precision=float32 for full precision")
     return keras.DTypePolicy("float32" if precision == "float32" else f"mixed_{precision}")
 
 
-def _has_bfloat16() -> bool:
+def _has_bfloat16(jit_compile: bool) -> bool:
     """Returns whether the devices that TensorFlow sees multiply bfloat16 numbers faster than float32 ones."""
     if tf.config.list_logical_devices("TPU"):
         return True
@@ -29,8 +35,10 @@ def _has_bfloat16() -> bool:
     if gpus:
         capability = tf.config.experimental.get_device_details(gpus[0]).get("compute_capability", (0, 0))
         return capability[0] >= _GPU_GENERATION
+    if jit_compile:
+        return False
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        with open(_CPU_INFO, encoding="ascii", errors="replace") as file:
             flags = re.search(r"^flags\s*:(.*)$", file.read(), re.MULTILINE)
     except OSError:  # not Linux
         return False

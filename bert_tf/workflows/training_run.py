@@ -144,7 +144,7 @@ def open_run(
     is_chief = strategy.is_chief(devices)
     layers = model_config.num_hidden_layers
     with devices.scope():
-        policy = precision.policy(config.precision)
+        policy = precision.policy(config.precision, config.jit_compile)
         model = make_model(policy)
         global_step = tf.Variable(
             0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA

@@ -23,8 +23,20 @@ def test_variables_are_float32_always(name, compute):
 
 @pytest.mark.parametrize("has, compute", [(True, "bfloat16"), (False, "float32")])
 def test_auto_is_what_the_hardware_has(monkeypatch, has, compute):
-    monkeypatch.setattr(precision, "_has_bfloat16", lambda: has)
+    monkeypatch.setattr(precision, "_has_bfloat16", lambda jit_compile: has)
     assert precision.policy("auto").compute_dtype == compute
+
+
+@pytest.mark.parametrize("flags, compute", [("fpu avx512_bf16 sse", "bfloat16"), ("fpu amx_bf16", "bfloat16"), ("fpu avx512f", "float32")])
+def test_what_a_processor_says_of_itself(monkeypatch, tmp_path, flags, compute):
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nprocessor\t: 1\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(precision, "_CPU_INFO", str(tmp_path / "cpuinfo"))
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    assert precision.policy("auto").compute_dtype == compute
+    # XLA multiplies no bfloat16 numbers on CPUs
+    assert precision.policy("auto", jit_compile=True).compute_dtype == "float32"
+    monkeypatch.setattr(precision, "_CPU_INFO", str(tmp_path / "nowhere"))
+    assert precision.policy("auto").compute_dtype == "float32"
 
 
 def test_the_factor_halves_at_an_overflow_and_doubles_after_many_good_steps(monkeypatch):
