@@ -3,8 +3,9 @@
   python benchmarks/mrpc.py --model=DIR --data_dir=MRPC --torch_python=ENV/bin/python --output_dir=OUT --seeds=5
 
 All take 3 epochs, batch 32, length 128, learning rate 5e-5 with 10 % warm-up, weight decay 0.01, clipping at 1, dropout 0.1, float32.
-bert_tf batches by length in a drawn order, transformers draws its batches from all rows. transformers' AdamW corrects the bias of its moments, the original's optimizer does not; so bert_tf runs
-both ways, and the first is compared like with like. Runs that are finished in OUT are not run again.
+bert_tf batches by length in a drawn order, transformers draws its batches from all rows. transformers' AdamW corrects the bias of its
+moments, the original's optimizer does not; so bert_tf runs both ways, and the first is compared like with like. Runs that are finished
+in OUT are not run again.
 """
 
 import argparse
