@@ -104,7 +104,8 @@ class TrainStep:
         if count == 1:
             return self._gradients(batch, weights, seed)
         parts = {name: tf.reshape(value, tf.concat([[count, -1], tf.shape(value)[1:]], 0)) for name, value in batch.items()}
-        parts = {name: tf.ensure_shape(value, [count, None, *batch[name].shape[1:]]) for name, value in parts.items()}
+        for name, value in parts.items():
+            value.set_shape([count, None, *batch[name].shape[1:]])
         one = tf.function(self._gradients)
         first = {name: value[0] for name, value in parts.items()}
         outputs = one.get_concrete_function(first, weights, seed).structured_outputs
