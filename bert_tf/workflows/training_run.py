@@ -159,24 +159,7 @@ def open_run(
         else:
             trainer, state = None, model_state(model.trainable_variables, layers, global_step)
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max if is_chief else 0)
-    step = 0
-    if newest is not None:
-        prefix, step = checkpoints.restore_newest()
-        logging.info("going on from %s" if config.do_train else "weights of %s", prefix)
-    elif continue_from is not None:
-        prefix = model_folder.checkpoint_prefix(continue_from)
-        step = checkpoints.restore(prefix, "give another --continue_from")
-        run_directory.check_schedule(config, os.path.dirname(prefix))
-        if config.do_train and step >= last_step:
-            raise InputError(
-                f"{prefix}: is at step {step} already, and this run ends at step {last_step}; give it as --init_checkpoint to start a new "
-                "schedule"
-            )
-        logging.info("going on from %s at step %d of its schedule", prefix, step)
-    elif config.init_checkpoint is not None:
-        logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
-    elif not config.do_train:
-        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
+    step = _restore(config, model, checkpoints, newest, continue_from, last_step, need_heads)
     with contextlib.ExitStack() as stack:
         folder = config.output_dir if is_chief else stack.enter_context(tempfile.TemporaryDirectory())
         if config.do_train and is_chief:
@@ -196,6 +179,38 @@ def open_run(
             trainer,
             checkpoints,
         )
+
+
+def _restore(
+    config: TrainingConfig,
+    model: keras.Model,
+    checkpoints: Checkpoints,
+    newest: str | None,
+    continue_from: str | None,
+    last_step: int,
+    need_heads: bool,
+) -> int:
+    """Loads what the run starts from and returns its step: its own newest checkpoint, another run's state, or weights at step 0."""
+    if newest is not None:
+        prefix, step = checkpoints.restore_newest()
+        logging.info("going on from %s" if config.do_train else "weights of %s", prefix)
+        return step
+    if continue_from is not None:
+        prefix = model_folder.checkpoint_prefix(continue_from)
+        step = checkpoints.restore(prefix, "give another --continue_from")
+        run_directory.check_schedule(config, os.path.dirname(prefix))
+        if config.do_train and step >= last_step:
+            raise InputError(
+                f"{prefix}: is at step {step} already, and this run ends at step {last_step}; give it as --init_checkpoint to start a new "
+                "schedule"
+            )
+        logging.info("going on from %s at step %d of its schedule", prefix, step)
+        return step
+    if config.init_checkpoint is not None:
+        logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
+    elif not config.do_train:
+        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
+    return 0
 
 
 def _optimizer(config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int) -> Optimizer:

@@ -43,8 +43,11 @@ def named(variables, gradients):
     return {variable.path: tf.convert_to_tensor(gradient) for variable, gradient in zip(variables, gradients)}
 
 
-def adam_in_float64(variables, gradients, rate, bias_correction):
-    """Returns the variables after all steps, by Kingma and Ba's algorithm 1, Loshchilov and Hutter's decay, and the clipping."""
+def in_float64(variables, gradients, rate, bias_correction, lamb=False):
+    """Returns the variables after all steps, by Kingma and Ba's algorithm 1, Loshchilov and Hutter's decay, and the clipping.
+
+    With `lamb`, what decays moves by You et al.'s algorithm 2: its update as long as the rate times its own norm.
+    """
     weights = [variable.numpy().astype(np.float64) for variable in variables]
     m, v = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
     for t, step in enumerate(gradients, 1):
@@ -54,8 +57,11 @@ def adam_in_float64(variables, gradients, rate, bias_correction):
             m[i] = 0.9 * m[i] + 0.1 * g
             v[i] = 0.999 * v[i] + 0.001 * g**2
             m_hat, v_hat = (m[i] / (1 - 0.9**t), v[i] / (1 - 0.999**t)) if bias_correction else (m[i], v[i])
-            decay = 0.01 * weights[i] if variables[i].path in ("kernel", "word_embeddings") else 0
-            weights[i] = weights[i] - rate * (m_hat / (np.sqrt(v_hat) + 1e-6) + decay)
+            update, trust = m_hat / (np.sqrt(v_hat) + 1e-6), 1.0
+            if variables[i].path in ("kernel", "word_embeddings"):
+                update = update + 0.01 * weights[i]
+                trust = np.linalg.norm(weights[i]) / np.linalg.norm(update) if lamb else 1.0
+            weights[i] = weights[i] - rate * trust * update
     return weights
 
 
@@ -64,7 +70,7 @@ def adam_in_float64(variables, gradients, rate, bias_correction):
 def test_twenty_steps_in_float64(bias_correction, scale):
     variables = make_variables()
     gradients = make_gradients(variables, 20, scale)
-    expected = adam_in_float64(variables, gradients, 0.01, bias_correction)
+    expected = in_float64(variables, gradients, 0.01, bias_correction)
     optimizer = AdamWeightDecay(variables, Constant(0.01), bias_correction)
 
     @tf.function
@@ -171,30 +177,11 @@ def test_the_cosine_schedule():
     np.testing.assert_allclose(rates, [0.5, 1.0, 0.5, 0.0, 0.0], atol=1e-6)
 
 
-def lamb_in_float64(variables, gradients, rate, bias_correction):
-    """Returns the variables after all steps, by You et al.'s algorithm 2 with the original's decay and clipping."""
-    weights = [variable.numpy().astype(np.float64) for variable in variables]
-    m, v = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
-    for t, step in enumerate(gradients, 1):
-        norm = np.sqrt(sum((g.astype(np.float64) ** 2).sum() for g in step))
-        for i, gradient in enumerate(step):
-            g = gradient.astype(np.float64) / max(norm, 1.0)
-            m[i] = 0.9 * m[i] + 0.1 * g
-            v[i] = 0.999 * v[i] + 0.001 * g**2
-            m_hat, v_hat = (m[i] / (1 - 0.9**t), v[i] / (1 - 0.999**t)) if bias_correction else (m[i], v[i])
-            update, trust = m_hat / (np.sqrt(v_hat) + 1e-6), 1.0
-            if variables[i].path in ("kernel", "word_embeddings"):
-                update = update + 0.01 * weights[i]
-                trust = np.linalg.norm(weights[i]) / np.linalg.norm(update)
-            weights[i] = weights[i] - rate * trust * update
-    return weights
-
-
 @pytest.mark.parametrize("bias_correction", [False, True])
 def test_lamb_in_float64(bias_correction):
     variables = make_variables()
     gradients = make_gradients(variables, 20, 3.0)
-    expected = lamb_in_float64(variables, gradients, 0.01, bias_correction)
+    expected = in_float64(variables, gradients, 0.01, bias_correction, lamb=True)
     optimizer = Lamb(variables, Constant(0.01), bias_correction)
     for step, step_gradients in enumerate(gradients):
         optimizer.apply(named(variables, step_gradients), tf.constant(step, tf.int64))
