@@ -51,6 +51,9 @@ class TrainingConfig:
     gradient_accumulation_steps: int = flag(
         1, help="Parts that a batch is cut into and goes through one after another: less memory, the same step.", identity=False
     )
+    clip_per_replica: bool = flag(
+        False, help="Clip each device's gradient before they are averaged, as the original does on a TPU; default: the whole batch's."
+    )
     recompute: bool = flag(
         False,
         help="Compute each layer again in the backward pass in place of keeping its activations: less memory, about a third slower.",

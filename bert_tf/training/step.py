@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from bert_tf.modeling.losses import Batch, Objective, Sums, WeightedSum, total_loss
-from bert_tf.training.optimizer import Optimizer
+from bert_tf.training.optimizer import CLIP_NORM, Optimizer
 from bert_tf.training.precision import LossScale
 
 # Among a step's sums: whether its loss or gradient was not finite, so that it was skipped.
@@ -23,11 +23,14 @@ class StepOptions:
       seed: The seed of all dropout masks.
       jit_compile: Whether XLA compiles the step.
       num_micro_batches: Parts that each replica's share of the batch is cut into and goes through one after another.
+      clip_per_replica: Whether each replica's gradient, of the mean loss over its share, is clipped before their mean is taken, as
+        the original does on a TPU; otherwise it is the sum, of the mean loss over the whole batch, that is clipped.
     """
 
     seed: int
     jit_compile: bool = False
     num_micro_batches: int = 1
+    clip_per_replica: bool = False
 
 
 class TrainStep:
@@ -82,15 +85,23 @@ class TrainStep:
     def _in_replica(self, batch: Batch) -> Sums:
         context = tf.distribute.get_replica_context()
         # Known before any loss has been computed: what each part of the batch counts in the whole.
-        weights = context.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.map_structure(tf.reduce_sum, self.objective.weights(batch)))
+        weights = tf.nest.map_structure(tf.reduce_sum, self.objective.weights(batch))
+        if not self._options.clip_per_replica:
+            weights = context.all_reduce(tf.distribute.ReduceOp.SUM, weights)
         gradients, loss, sums = self._accumulated(batch, weights, self._dropout_seed(context))
+        own_norm = tf.zeros([])
+        if self._options.clip_per_replica:
+            gradients, own_norm = _clipped(gradients)
+            # each adds its part to the mean over the replicas, whose norm needs no second clipping
+            replicas = context.num_replicas_in_sync
+            gradients, loss, own_norm = tf.nest.map_structure(lambda value: value / replicas, (gradients, loss, own_norm))
         mask = batch["input_mask"]
         sums[USEFUL] = WeightedSum(tf.cast(tf.reduce_sum(mask), tf.float32), tf.cast(tf.size(mask), tf.float32), tf.zeros([]))
         local = {name: part[:2] for name, part in sums.items()}
-        gradients, loss, added = context.all_reduce(tf.distribute.ReduceOp.SUM, (gradients, loss, local))
+        gradients, loss, own_norm, added = context.all_reduce(tf.distribute.ReduceOp.SUM, (gradients, loss, own_norm, local))
         sums = {name: WeightedSum(*added[name], part.epsilon) for name, part in sums.items()}
         norm, _ = self.optimizer.apply(gradients, self.global_step.value(), tf.math.is_finite(loss))
-        return _with_soundness(sums, loss, norm)
+        return _with_soundness(sums, loss, own_norm if self._options.clip_per_replica else norm)
 
     def _dropout_seed(self, context) -> tf.Tensor:
         """Returns int64[2], which follows from (seed, replica, step) alone: a resumed run draws the masks of the unbroken one."""
@@ -131,6 +142,12 @@ class TrainStep:
         if scale is not None:
             gradients = {path: gradient / scale for path, gradient in gradients.items()}
         return gradients, loss, sums
+
+
+def _clipped(gradients: dict[str, tf.Tensor]) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Returns the gradients, by their common norm no longer than the optimizer takes them, and that norm before, float32[]."""
+    clipped, norm = tf.clip_by_global_norm(list(gradients.values()), CLIP_NORM)
+    return dict(zip(gradients, clipped)), norm
 
 
 def _with_soundness(sums: Sums, loss: tf.Tensor, norm: tf.Tensor) -> Sums:

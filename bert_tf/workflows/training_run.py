@@ -151,7 +151,7 @@ def open_run(
         )
         if config.do_train:
             optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
-            options = StepOptions(config.random_seed, config.jit_compile, config.gradient_accumulation_steps)
+            options = StepOptions(config.random_seed, config.jit_compile, config.gradient_accumulation_steps, config.clip_per_replica)
             loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
             trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
             state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)

@@ -23,7 +23,7 @@ from tests.training.conftest import AXES, CONFIG
 STEPS, BATCH = 20, 8
 
 
-def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=False, dtype="float32"):
+def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=False, dtype="float32", clip_per_replica=False):
     """Returns every step's loss and gradient norm, the weights after the last one, and an evaluation and logits of the whole file."""
     files = [RecordFile(path)]
     with strategy.scope():
@@ -31,7 +31,8 @@ def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=F
         model = PretrainingModel(CONFIG_WITHOUT_DROPOUT, recompute=recompute, dtype=keras.DTypePolicy(dtype))
         optimizer = kind(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4))
         global_step = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-    step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, StepOptions(5, num_micro_batches=num_micro_batches), strategy)
+    options = StepOptions(5, num_micro_batches=num_micro_batches, clip_per_replica=clip_per_replica)
+    step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, options, strategy)
     iterator = iter(distributed(strategy, Batches(ShuffledRecords(files, 5), PRETRAINING, AXES, BATCH), 0, STEPS))
     figures = [step(iterator, tf.constant(1, tf.int64)) for _ in range(STEPS)]
     told = {name: np.asarray([float(each[name].mean()) for each in figures]) for name in figures[0]}
@@ -44,6 +45,28 @@ def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=F
         | {f"scores/{name}": value for name, value in scores.items()}
         | {f"logits/{name}": value for name, value in logits.items()}
     )
+
+
+def clipped_by_halves(path):
+    """Returns the losses and the weights of a loop written out: the gradients of a batch's halves, each clipped at 1, then averaged."""
+    keras.utils.set_random_seed(3)
+    model = PretrainingModel(CONFIG_WITHOUT_DROPOUT)
+    optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4))
+    batches = Batches(ShuffledRecords([RecordFile(path)], 5), PRETRAINING, AXES, BATCH).dataset(0, STEPS)
+    told, norms = [], []
+    for number, batch in enumerate(batches):
+        means, gradients = [], []
+        for half in (slice(None, BATCH // 2), slice(BATCH // 2, None)):
+            part = {name: value[half] for name, value in batch.items()}
+            with tf.GradientTape() as tape:
+                means.append(losses.total_loss(losses.PRETRAINING.sums(model(part), part)))
+            gradients.append(optimizer.gradients(tape, means[-1]))
+            norms.append(float(tf.linalg.global_norm(list(gradients[-1].values()))))
+        clipped = [{path: g / max(1.0, norm) for path, g in half.items()} for half, norm in zip(gradients, norms[-2:])]
+        optimizer.apply({path: (clipped[0][path] + clipped[1][path]) / 2 for path in clipped[0]}, tf.constant(number, tf.int64))
+        told.append(float(means[0] + means[1]) / 2)
+    weights = {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}
+    return weights | {"steps/loss": np.asarray(told), "norms": np.asarray(norms)}
 
 
 CONFIG_WITHOUT_DROPOUT = type(CONFIG)(**(vars(CONFIG) | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}))
@@ -63,6 +86,9 @@ def main(path, output):
         "recomputed": train(path, one, recompute=True),
         "lamb": train(path, one, kind=Lamb),
         "two_lamb": train(path, two, kind=Lamb),
+        "one_clipped": train(path, one, clip_per_replica=True),
+        "two_clipped": train(path, two, clip_per_replica=True),
+        "halves": clipped_by_halves(path),
     }
     np.savez(output, **{f"{way}/{name}": value for way, values in results.items() for name, value in values.items()})
 

@@ -15,6 +15,7 @@ WAYS = [
     ("two_accumulated_2", "one"),
     ("recomputed", "one"),
     ("two_lamb", "lamb"),
+    ("one_clipped", "one"),
 ]
 
 
@@ -39,6 +40,15 @@ def test_losses_weights_and_scores_are_those_of_one_device(results, way, referen
     for name, value in expected.items():
         tolerance = 1e-4 if name.startswith(("weights/", "logits/")) else 1e-5
         np.testing.assert_allclose(found[name], value, atol=tolerance, rtol=1e-5, err_msg=name)
+
+
+def test_clipped_on_each_replica_it_is_the_mean_of_the_clipped_halves(results):
+    found, expected = results["two_clipped"], results["halves"]
+    norms = expected.pop("norms")
+    assert norms.max() > 1 > norms.min(), "some of the gradients are to be clipped, some not"
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-4 if name.startswith("weights/") else 1e-5, rtol=1e-5, err_msg=name)
+    assert np.abs(found["steps/loss"] - results["two"]["steps/loss"]).max() > 1e-3, "and it is not what clipping the sum gives"
 
 
 def test_the_steps_learn_something(results):
