@@ -68,6 +68,15 @@ class TrainingConfig:
     jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
+    eval_steps: int = flag(
+        0,
+        help="Steps between evaluations during training; the best checkpoint is kept, and evaluated, predicted with and exported in the "
+        "end. 0: none.",
+        identity=False,
+    )
+    early_stopping_patience: int = flag(
+        0, help="With --eval_steps: evaluations in a row without a better one after which the training stops; 0: never.", identity=False
+    )
     iterations_per_loop: int = flag(1000, help="Most steps inside one call of the compiled loop.", identity=False)
     max_bad_steps: int = flag(
         10, help="Steps whose loss or gradient is not finite, which are skipped, before the training stops.", identity=False
@@ -101,6 +110,10 @@ class TrainingConfig:
                            ("save_checkpoints_steps", MOST_STEPS), ("keep_checkpoint_max", MOST_STEPS),
                            ("iterations_per_loop", MOST_STEPS)):  # fmt: skip
             require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
+        for name in ("eval_steps", "early_stopping_patience"):
+            require(0 <= getattr(self, name) <= MOST_STEPS, f"{name} is {getattr(self, name)}; give 0 to {MOST_STEPS:,}")
+        patient = self.early_stopping_patience and not self.eval_steps
+        require(not patient, f"early_stopping_patience is {self.early_stopping_patience}, but there are no evaluations; give --eval_steps")
         require(self.max_bad_steps >= 0, f"max_bad_steps is {self.max_bad_steps}; give 0 or more")
         good = 0 < self.learning_rate <= 1
         require(good, f"learning_rate is {self.learning_rate}; give a number above 0, at most 1 (2e-5 to 1e-3 are common)")

@@ -24,7 +24,12 @@ _PARTIAL = re.compile(r"model\.ckpt-\d+\.partial-[^.]+\..*")
 
 
 class Checkpoints:
-    """The checkpoints of one run directory."""
+    """The checkpoints of one run directory.
+
+    Attributes:
+      folder: The directory.
+      protected: The step of one that is kept however old it is, or None.
+    """
 
     def __init__(self, folder: str, variables: Mapping[str, tf.Variable], keep: int):
         """Takes the folder, every variable to save by the name it is saved under (global_step among them), and how many to keep.
@@ -32,12 +37,17 @@ class Checkpoints:
         With 0 to keep none is written: another process does.
         """
         self.folder = folder
+        self.protected: int | None = None
         self._variables = dict(variables)
         self._keep = keep
 
+    def prefix(self, step: int) -> str:
+        """Returns the prefix of the checkpoint of this step, whether there is one or not."""
+        return os.path.join(self.folder, f"model.ckpt-{step}")
+
     def save(self, step: int) -> str:
         """Writes model.ckpt-<step>, drops the oldest ones beyond the number to keep, and returns the new one's prefix."""
-        prefix = os.path.join(self.folder, f"model.ckpt-{step}")
+        prefix = self.prefix(step)
         if not self._keep:
             return prefix
         beside = partial_name(prefix)
@@ -107,7 +117,7 @@ class Checkpoints:
         """
         steps = checkpoint_steps(self.folder)
         for step in reversed(steps):
-            prefix = os.path.join(self.folder, f"model.ckpt-{step}")
+            prefix = self.prefix(step)
             try:
                 held = self.restore(prefix, "taking the one before")
             except DamagedCheckpoint as error:
@@ -122,8 +132,8 @@ class Checkpoints:
         for name in filter(_PARTIAL.fullmatch, tf.io.gfile.listdir(self.folder)):  # left behind by a killed run
             _remove(os.path.join(self.folder, name))
         steps = checkpoint_steps(self.folder)
-        kept = steps[-self._keep :]
-        for step in steps[: -self._keep]:
+        kept = sorted({*steps[-self._keep :], self.protected} & set(steps))
+        for step in set(steps) - set(kept):
             # the index first: what is left of a half-removed checkpoint is then no checkpoint
             for ending in (_INDEX, _DATA):
                 _remove(os.path.join(self.folder, f"model.ckpt-{step}{ending}"))

@@ -12,55 +12,64 @@ from bert_tf.modeling.losses import Objective, WeightedSum, total_loss
 from bert_tf.training.strategy import distributed
 
 
-def evaluate(
-    model: keras.Model, objective: Objective, batches: Batches, max_steps: int | None = None, strategy: tf.distribute.Strategy | None = None
-) -> dict[str, float]:
-    """Returns the mean of every loss and metric over the batches, and their sum as `loss`."""
-    strategy = strategy or tf.distribute.get_strategy()
-    num_steps = len(batches) if max_steps is None else min(len(batches), max_steps)
-    logging.info("evaluating %d of %d examples", min(num_steps * batches.batch_size, batches.num_records), batches.num_records)
+class Evaluator:
+    """Asks a model, again and again while it is trained; what it compiles the first time serves later."""
 
-    def in_replica(batch):
-        sums = objective.sums(model(batch, training=False), batch)
-        added = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, {name: part[:2] for name, part in sums.items()})
-        return {name: WeightedSum(*added[name], part.epsilon) for name, part in sums.items()}
+    def __init__(self, model: keras.Model, objective: Objective, strategy: tf.distribute.Strategy | None = None):
+        """Compiles nothing before the first batch.
 
-    @tf.function
-    def step(batch):
-        sums = strategy.run(in_replica, args=(batch,))
-        return tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], sums)
+        Args:
+          model: The model.
+          objective: What it is, or was, trained for.
+          strategy: The devices that its variables were created on; the default strategy where there is one device.
+        """
+        self._model, self._objective = model, objective
+        self._strategy = strategy or tf.distribute.get_strategy()
 
-    totals: dict[str, WeightedSum] = {}
-    with Progress(num_steps, "steps", "evaluating") as progress, batches.named_failures():
-        for batch in distributed(strategy, batches, 0, num_steps):
-            parts = step(batch)
-            totals = {name: totals[name].plus(part) if name in totals else part for name, part in parts.items()}
-            progress.advance(1)
-    results = {name: float(part.mean()) for name, part in totals.items()}
-    return results | {"loss": float(total_loss(totals))}
+    def evaluate(self, batches: Batches, max_steps: int | None = None) -> dict[str, float]:
+        """Returns the mean of every loss and metric over the batches, and their sum as `loss`."""
+        num_steps = len(batches) if max_steps is None else min(len(batches), max_steps)
+        logging.info("evaluating %d of %d examples", min(num_steps * batches.batch_size, batches.num_records), batches.num_records)
+        totals: dict[str, WeightedSum] = {}
+        with Progress(num_steps, "steps", "evaluating") as progress, batches.named_failures():
+            for batch in distributed(self._strategy, batches, 0, num_steps):
+                parts = self._sums(batch)
+                totals = {name: totals[name].plus(part) if name in totals else part for name, part in parts.items()}
+                progress.advance(1)
+        results = {name: float(part.mean()) for name, part in totals.items()}
+        return results | {"loss": float(total_loss(totals))}
 
+    def predict(self, batches: Batches) -> dict[str, np.ndarray]:
+        """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
+        parts: dict[str, list[np.ndarray]] = {}
+        numbers = []
+        with Progress(len(batches), "steps", "predicting") as progress, batches.named_failures():
+            for number, batch in enumerate(distributed(self._strategy, batches, 0, len(batches))):
+                outputs = {name: value.numpy() for name, value in self._outputs(batch).items()}
+                real = outputs.pop(IS_REAL.name).astype(bool)
+                held = batches.numbers(number)
+                numbers.append(held[real[: len(held)]])
+                for name, logits in outputs.items():
+                    parts.setdefault(name, []).append(logits[real])
+                progress.advance(1)
+        order = np.argsort(np.concatenate(numbers))
+        return {name: np.concatenate(arrays)[order] for name, arrays in parts.items()}
 
-def predict(model: keras.Model, batches: Batches, strategy: tf.distribute.Strategy | None = None) -> dict[str, np.ndarray]:
-    """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
-    strategy = strategy or tf.distribute.get_strategy()
+    @tf.function(reduce_retracing=True)
+    def _sums(self, batch):
+        def in_replica(batch):
+            sums = self._objective.sums(self._model(batch, training=False), batch)
+            local = {name: part[:2] for name, part in sums.items()}
+            added = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, local)
+            return {name: WeightedSum(*added[name], part.epsilon) for name, part in sums.items()}
 
-    def in_replica(batch):
-        return model(batch, training=False) | {IS_REAL.name: batch[IS_REAL.name]}
+        sums = self._strategy.run(in_replica, args=(batch,))
+        return tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0], sums)
 
-    @tf.function
-    def step(batch):
-        return tf.nest.map_structure(lambda value: strategy.gather(value, axis=0), strategy.run(in_replica, args=(batch,)))
+    @tf.function(reduce_retracing=True)
+    def _outputs(self, batch):
+        def in_replica(batch):
+            return self._model(batch, training=False) | {IS_REAL.name: batch[IS_REAL.name]}
 
-    parts: dict[str, list[np.ndarray]] = {}
-    numbers = []
-    with Progress(len(batches), "steps", "predicting") as progress, batches.named_failures():
-        for number, batch in enumerate(distributed(strategy, batches, 0, len(batches))):
-            outputs = {name: value.numpy() for name, value in step(batch).items()}
-            real = outputs.pop(IS_REAL.name).astype(bool)
-            held = batches.numbers(number)
-            numbers.append(held[real[: len(held)]])
-            for name, logits in outputs.items():
-                parts.setdefault(name, []).append(logits[real])
-            progress.advance(1)
-    order = np.argsort(np.concatenate(numbers))
-    return {name: np.concatenate(arrays)[order] for name, arrays in parts.items()}
+        outputs = self._strategy.run(in_replica, args=(batch,))
+        return tf.nest.map_structure(lambda value: self._strategy.gather(value, axis=0), outputs)

@@ -14,6 +14,7 @@ from bert_tf.modeling.losses import Sums, WeightedSum
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.interruption import Interruption
 from bert_tf.training.record import Throughput
+from bert_tf.training.selection import Selection
 from bert_tf.training.step import BAD, USEFUL, TrainStep
 from bert_tf.training.strategy import Agreement, distributed
 
@@ -23,13 +24,19 @@ _SECONDS_PER_CALL = 2.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a training call begins and ends, how often it saves, and how many of its steps may fail: all in steps."""
+    """Where a training call begins and ends, how often it saves and is evaluated, and how many of its steps may fail: all in steps."""
 
     first_step: int
     last_step: int
     save_checkpoints_steps: int
     iterations_per_loop: int
     max_bad_steps: int = 0
+    eval_steps: int = 0
+
+    def next_stop(self, step: int) -> int:
+        """Returns the first step after this one whose checkpoint is saved."""
+        spacings = (spacing for spacing in (self.save_checkpoints_steps, self.eval_steps) if spacing)
+        return min(self.last_step, *((step // spacing + 1) * spacing for spacing in spacings))
 
 
 class Trainer:
@@ -39,24 +46,28 @@ class Trainer:
         """Takes what one step does."""
         self.step = step
 
-    def train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str) -> Throughput:
+    def train(
+        self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str, selection: Selection | None = None
+    ) -> Throughput:
         """Trains from `first_step` up to `last_step`, saving as it goes and at the end; returns how fast it went.
+
+        With a selection the model is evaluated after every `eval_steps`, and the training ends where that says so.
 
         Raises:
           InputError: Too many steps whose loss or gradient is not finite, or a data file that cannot be read any more.
           Preempted: SIGTERM came; a checkpoint of the last finished step is written. After Ctrl-C, KeyboardInterrupt in the same way.
         """
         with Interruption() as interruption:
-            return self._train(batches, limits, checkpoints, log_dir, interruption)
+            return self._train(batches, limits, checkpoints, log_dir, selection, interruption)
 
-    def _train(self, batches: Batches, limits: Limits, checkpoints: Checkpoints, log_dir: str, interruption: Interruption) -> Throughput:
+    def _train(self, batches, limits, checkpoints, log_dir, selection, interruption) -> Throughput:
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(distributed(self.step.strategy, batches, limits.first_step, limits.last_step - limits.first_step))
         agree, throughput = Agreement(self.step.strategy), Throughput()
         step, num_bad, seconds_per_step, state, count = limits.first_step, 0, None, f"step {limits.first_step}", 0
         with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
             while step < limits.last_step:
-                boundary = min(limits.last_step, (step // limits.save_checkpoints_steps + 1) * limits.save_checkpoints_steps)
+                boundary = limits.next_stop(step)
                 count = min(_call_length(seconds_per_step), limits.iterations_per_loop, boundary - step)
                 started = time.monotonic()
                 sums = self._run(iterator, count, batches)
@@ -89,6 +100,11 @@ class Trainer:
                     writer.flush()
                 if wish and step < limits.last_step:
                     interruption.finish(prefix)
+                if selection is not None and step == boundary and selection.is_due(step, limits.last_step):
+                    for name, value in selection.assess(step).items():
+                        tf.summary.scalar(name, value, step=step)
+                    if selection.is_over:
+                        break
         logging.info("training ended at %s (means of the last %d steps)", state, count)
         return throughput
 

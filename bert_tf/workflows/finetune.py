@@ -1,6 +1,7 @@
 """Fine-tuning: rows of a task -> a trained model, its scores, its predictions and a SavedModel."""
 
 import dataclasses
+import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from bert_tf.tasks.table import find_task
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.training.selection import Scoring
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
@@ -48,7 +50,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
     spec = find_task(config.task_name)
     vocab, model_config = _vocabulary_and_model(config)
-    asked = {TRAIN: config.do_train, DEV: config.do_eval, TEST: config.do_predict}
+    evaluates = config.do_eval or (config.do_train and config.eval_steps > 0)
+    asked = {TRAIN: config.do_train, DEV: evaluates, TEST: config.do_predict}
     rows = {split: _rows(config, spec, split) for split, wanted in asked.items() if wanted}
     num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
@@ -67,13 +70,23 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
         data={run_directory.TRAINING_DATA: _fingerprint(rows.get(TRAIN, [])), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)},
         need_heads=not config.do_train,  # without training, the classifier itself must be in the checkpoint
     ) as training:
+
+        @functools.cache
+        def dev_batches():
+            return _batches(config, training, DEV, rows[DEV], featurizer, config.eval_batch_size)
+
+        def dev_scores():
+            return _scores(spec, rows[DEV], training.predict(dev_batches())["classifier"])
+
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
                 logging.warning("no --init_checkpoint: training starts from random weights")
-            training.train(lambda: _batches(config, training, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps))
+            training.train(
+                lambda: _batches(config, training, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps),
+                Scoring(dev_scores, f"eval_{spec.metrics[0]}"),
+            )
         if config.do_eval:
-            logits = training.predict(_batches(config, training, DEV, rows[DEV], featurizer, config.eval_batch_size))["classifier"]
-            results |= _scores(spec, rows[DEV], logits) | {"global_step": training.step}
+            results |= dev_scores() | {"global_step": training.step}
             run_directory.write_eval_results(training.folder, results)
         if config.do_predict:
             logits = training.predict(_batches(config, training, TEST, rows[TEST], featurizer, config.predict_batch_size))["classifier"]

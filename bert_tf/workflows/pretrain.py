@@ -19,6 +19,7 @@ from bert_tf.modeling import losses
 from bert_tf.modeling.models import PretrainingModel
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
+from bert_tf.training.selection import Scoring
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.export_encoder import export_encoder
 from bert_tf.workflows.training_run import open_run
@@ -56,16 +57,20 @@ def run(config: PretrainConfig) -> dict[str, Any]:
         need_heads=config.do_eval and not config.do_train,
         continue_from=config.continue_from,
     ) as training:
+
+        def eval_scores():
+            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config, model_config), config.eval_batch_size)
+            return training.evaluate(batches, config.max_eval_steps)
+
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
                 chance = math.log(model_config.vocab_size) + (math.log(2) if config.use_nsp else 0)
                 logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
             if config.pack_sequences and training.static_shapes:
                 raise InputError("pack_sequences is true, but a TPU takes batches of one shape; leave it out")
-            training.train(lambda: _train_batches(config, model_config, train_files))
+            training.train(lambda: _train_batches(config, model_config, train_files), Scoring(eval_scores, "loss", lower_is_better=True))
         if config.do_eval:
-            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config, model_config), config.eval_batch_size)
-            results |= training.evaluate(batches, config.max_eval_steps) | {"global_step": training.step}
+            results |= eval_scores() | {"global_step": training.step}
             run_directory.write_eval_results(training.folder, results)
         if config.do_export and training.is_chief:
             results["export"] = export_encoder(training.plain_model().encoder, model_config, vocab, files, config)
@@ -175,11 +180,11 @@ def _open_files(
 def _eval_files(
     config: PretrainConfig, train_files: list[RecordFile], model_config: BertConfig, vocab: Vocabulary | None
 ) -> list[RecordFile]:
-    if not config.do_eval:
+    if not config.do_eval and not (config.do_train and config.eval_steps):
         return []
     if config.eval_input_file is not None:
         return _open_files(config.eval_input_file, "eval_input_file", config, model_config, vocab)
-    logging.warning("--do_eval without --eval_input_file evaluates the training data, as google-research/bert does: its figures flatter")
+    logging.warning("evaluation without --eval_input_file evaluates the training data, as google-research/bert does: its figures flatter")
     return train_files
 
 

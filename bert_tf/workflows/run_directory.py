@@ -16,6 +16,7 @@ from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
 from bert_tf.errors import InputError
 from bert_tf.training.checkpoints import latest_checkpoint
+from bert_tf.training.selection import EVALUATIONS
 
 RECORD = "run_config.json"
 # How the training went: on what, and how fast.
@@ -27,11 +28,12 @@ _LOCK = "run.lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
-    "pretrain": (RECORD, RUN_RECORD, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
+    "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
     "finetune": (
         *(
             RECORD,
             RUN_RECORD,
+            EVALUATIONS,
             "checkpoint",
             "bert_config.json",
             "vocab.txt",

@@ -19,11 +19,13 @@ from bert_tf.convert.names import GLOBAL_STEP, model_state, training_state
 from bert_tf.data.batches import Batches
 from bert_tf.errors import InputError
 from bert_tf.modeling.losses import Objective
-from bert_tf.training import evaluation, precision, record, strategy
-from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training import precision, record, strategy
+from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps
+from bert_tf.training.evaluation import Evaluator
 from bert_tf.training.loop import Limits, Trainer
 from bert_tf.training.optimizer import AdamWeightDecay, CosineSchedule, Lamb, LinearSchedule, Optimizer, RateScales
 from bert_tf.training.record import Throughput
+from bert_tf.training.selection import Scoring, Selection, best_checkpoint
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.workflows import model_folder, run_directory
 
@@ -46,7 +48,7 @@ class TrainingRun:
     is_chief: bool
     static_shapes: bool
     _make_model: Callable[[keras.DTypePolicy], keras.Model]
-    _objective: Objective
+    _evaluator: Evaluator
     _strategy: tf.distribute.Strategy
     _config: TrainingConfig
     _identity: Mapping[str, Any]
@@ -54,17 +56,40 @@ class TrainingRun:
     _trainer: Trainer | None
     _checkpoints: Checkpoints
 
-    def train(self, batches: Callable[[], Batches]) -> None:
-        """Trains up to the last step; where that is reached already it says so, and the batches are not made."""
-        config, last = self._config, self._last_step
-        if self.step >= last:
+    def train(self, batches: Callable[[], Batches], scoring: Scoring | None = None) -> None:
+        """Trains up to the last step; where that is reached already it says so, and the batches are not made.
+
+        With --eval_steps it is judged by `scoring` as it goes, and left with the weights, and at the step, of the best checkpoint.
+        """
+        config, last, selection = self._config, self._last_step, None
+        if config.eval_steps and scoring is not None:
+            selection = Selection(
+                self._checkpoints, scoring, config.eval_steps, config.early_stopping_patience, self.step, writes=self.is_chief
+            )
+            # killed between the two: saved, but not evaluated
+            if self.step in checkpoint_steps(config.output_dir) and selection.is_due(self.step, last):
+                selection.assess(self.step)
+        if self.step >= last or (selection is not None and selection.is_over):
             logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, self.step, last)
-            return
-        logging.info("training from step %d to %d on %s", self.step, last, strategy.describe(self._strategy))
-        limits = Limits(self.step, last, config.save_checkpoints_steps, config.iterations_per_loop, config.max_bad_steps)
-        first, self.step = self.step, last
-        throughput = self._trainer.train(batches(), limits, self._checkpoints, os.path.join(self.folder, "train"))
+        else:
+            self._train(batches(), selection)
+        if selection is not None:
+            self._take_best()
+
+    def _train(self, batches: Batches, selection: Selection | None) -> None:
+        config, first, last = self._config, self.step, self._last_step
+        logging.info("training from step %d to %d on %s", first, last, strategy.describe(self._strategy))
+        limits = Limits(first, last, config.save_checkpoints_steps, config.iterations_per_loop, config.max_bad_steps, config.eval_steps)
+        throughput = self._trainer.train(batches, limits, self._checkpoints, os.path.join(self.folder, "train"), selection)
+        self.step = int(self._trainer.step.global_step.numpy())
         self._write_record(first, throughput)
+
+    def _take_best(self) -> None:
+        """Loads the checkpoint that was evaluated best."""
+        best = best_checkpoint(self._config.output_dir)
+        if best is not None and best != self._checkpoints.prefix(self.step):
+            self.step = self._checkpoints.restore(best)
+            logging.info("going on with the best checkpoint, %s", best)
 
     def plain_model(self) -> keras.Model:
         """Returns the model on one device and in float32, which every server computes in: what an export is made of."""
@@ -94,11 +119,11 @@ class TrainingRun:
 
     def evaluate(self, batches: Batches, max_steps: int | None = None) -> dict[str, float]:
         """Returns the mean of every loss and metric over the batches, and the losses' sum as `loss`."""
-        return evaluation.evaluate(self.model, self._objective, batches, max_steps, self._strategy)
+        return self._evaluator.evaluate(batches, max_steps)
 
     def predict(self, batches: Batches) -> dict[str, np.ndarray]:
         """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
-        return evaluation.predict(self.model, batches, self._strategy)
+        return self._evaluator.predict(batches)
 
 
 @contextlib.contextmanager
@@ -171,7 +196,7 @@ def open_run(
             is_chief,
             strategy.is_tpu(devices),
             make_model,
-            objective,
+            Evaluator(model, objective, devices),
             devices,
             config,
             identity,
@@ -191,6 +216,11 @@ def _restore(
     need_heads: bool,
 ) -> int:
     """Loads what the run starts from and returns its step: its own newest checkpoint, another run's state, or weights at step 0."""
+    best = best_checkpoint(config.output_dir) if newest is not None and not config.do_train else None
+    if best is not None:
+        step = checkpoints.restore(best)
+        logging.info("weights of %s, which was evaluated best", best)
+        return step
     if newest is not None:
         prefix, step = checkpoints.restore_newest()
         logging.info("going on from %s" if config.do_train else "weights of %s", prefix)

@@ -14,7 +14,7 @@ from bert_tf.data.records import RecordFile
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.modeling import losses
 from bert_tf.modeling.models import PretrainingModel
-from bert_tf.training.evaluation import evaluate, predict
+from bert_tf.training.evaluation import Evaluator
 from bert_tf.training.optimizer import AdamWeightDecay, Lamb, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.training.strategy import distributed
@@ -37,8 +37,8 @@ def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=F
     figures = [step(iterator, tf.constant(1, tf.int64)) for _ in range(STEPS)]
     told = {name: np.asarray([float(each[name].mean()) for each in figures]) for name in figures[0]}
     whole = Batches(OrderedRecords(files), PRETRAINING, AXES, 4)
-    scores = evaluate(model, losses.PRETRAINING, whole, strategy=strategy)
-    logits = predict(model, whole, strategy)
+    evaluator = Evaluator(model, losses.PRETRAINING, strategy)
+    scores, logits = evaluator.evaluate(whole), evaluator.predict(whole)
     return (
         {f"steps/{name}": value for name, value in told.items()}
         | {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}

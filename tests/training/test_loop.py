@@ -19,7 +19,7 @@ from bert_tf.modeling import losses
 from bert_tf.modeling.models import ClassificationModel, PretrainingModel
 from bert_tf.training import loop
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps, latest_checkpoint
-from bert_tf.training.evaluation import evaluate, predict
+from bert_tf.training.evaluation import Evaluator
 from bert_tf.training.loop import Limits, Trainer
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
@@ -148,8 +148,8 @@ def test_nothing_left_to_train_changes_nothing(pretraining_file, tmp_path):
 
 def test_training_lowers_the_loss(classification_file, tmp_path):
     run = Run(classification_file, tmp_path, config=CONFIG, kind=CLASSIFICATION, batch_size=8)
-    before = evaluate(run.model, losses.CLASSIFICATION, ordered(classification_file, CLASSIFICATION, 4))
-    after = evaluate(run.train(20).model, losses.CLASSIFICATION, ordered(classification_file, CLASSIFICATION, 4))
+    before = Evaluator(run.model, losses.CLASSIFICATION).evaluate(ordered(classification_file, CLASSIFICATION, 4))
+    after = Evaluator(run.train(20).model, losses.CLASSIFICATION).evaluate(ordered(classification_file, CLASSIFICATION, 4))
     assert after["loss"] < before["loss"] - 0.2
 
 
@@ -269,9 +269,9 @@ def test_a_bucketed_run_that_was_stopped_ends_as_the_unbroken_one(by_length, tmp
 @pytest.mark.parametrize("batch_size", [1, 4, 30])
 def test_bucketed_predictions_come_in_the_records_order(by_length, tmp_path, batch_size):
     model = Run(by_length((SEQ,)).files[0], tmp_path, kind=CLASSIFICATION).model
-    expected = predict(model, by_length((SEQ,), 23))["classifier"]
+    expected = Evaluator(model, losses.CLASSIFICATION).predict(by_length((SEQ,), 23))["classifier"]
     assert len(np.unique(expected[:, 0])) == 23
-    found = predict(model, by_length((3, 5, SEQ), batch_size))["classifier"]
+    found = Evaluator(model, losses.CLASSIFICATION).predict(by_length((3, 5, SEQ), batch_size))["classifier"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -290,9 +290,9 @@ def test_a_file_that_vanishes_is_named(tmp_path, job):
         if job == "train":
             run.train(3)
         elif job == "evaluate":
-            evaluate(run.model, losses.CLASSIFICATION, batches)
+            Evaluator(run.model, losses.CLASSIFICATION).evaluate(batches)
         else:
-            predict(run.model, batches)
+            Evaluator(run.model, losses.CLASSIFICATION).predict(batches)
     assert "\n" not in str(caught.value)
 
 
@@ -307,7 +307,7 @@ def test_a_record_that_does_not_fit_further_down(tmp_path, bad):
     run = Run(RecordFile(path), tmp_path / "run", kind=CLASSIFICATION)
     batches = Batches(OrderedRecords([RecordFile(path)]), CLASSIFICATION, AXES, 3)
     with pytest.raises(InputError, match=r"a\.tfrecord: record 5 does not fit the others .*; make the file again") as caught:
-        predict(run.model, batches)
+        Evaluator(run.model, losses.CLASSIFICATION).predict(batches)
     assert "\n" not in str(caught.value)
 
 
@@ -345,7 +345,7 @@ def pretraining_figures(model, file):
 def test_evaluation_is_exact_over_uneven_batches(unbroken, pretraining_file, batch_size):
     """Batches hold different numbers of masked positions, and the last one is filled up: every batch size gives the same figures."""
     expected = pretraining_figures(unbroken.model, pretraining_file)
-    found = evaluate(unbroken.model, losses.PRETRAINING, ordered(pretraining_file, PRETRAINING, batch_size))
+    found = Evaluator(unbroken.model, losses.PRETRAINING).evaluate(ordered(pretraining_file, PRETRAINING, batch_size))
     assert found.keys() == expected.keys()
     for name in expected:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
@@ -356,19 +356,21 @@ def test_evaluation_of_the_first_batches_only(classification_file, tmp_path):
     batches = ordered(classification_file, CLASSIFICATION, 4)
     (whole,) = ordered(classification_file, CLASSIFICATION, 8).dataset(num_steps=1)
     expected = losses.classification_sums(model(whole, training=False), whole)
-    found = evaluate(model, losses.CLASSIFICATION, batches, max_steps=2)
+    found = Evaluator(model, losses.CLASSIFICATION).evaluate(batches, max_steps=2)
     np.testing.assert_allclose(found["classifier_accuracy"], expected["classifier_accuracy"].mean())
     np.testing.assert_allclose(found["loss"], expected["classifier_loss"].mean(), rtol=1e-6)
     # more than there are is all of them
-    assert evaluate(model, losses.CLASSIFICATION, batches, max_steps=99) == evaluate(model, losses.CLASSIFICATION, batches)
+    evaluator = Evaluator(model, losses.CLASSIFICATION)
+    assert evaluator.evaluate(batches, max_steps=99) == evaluator.evaluate(batches)
 
 
 def test_dropout_is_off_in_evaluation_and_prediction(classification_file, tmp_path):
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.9, attention_probs_dropout_prob=0.9)
     model = Run(classification_file, tmp_path, kind=CLASSIFICATION, config=config).model
     batches = ordered(classification_file, CLASSIFICATION, 4)
-    assert evaluate(model, losses.CLASSIFICATION, batches) == evaluate(model, losses.CLASSIFICATION, batches)
-    np.testing.assert_array_equal(predict(model, batches)["classifier"], predict(model, batches)["classifier"])
+    evaluator = Evaluator(model, losses.CLASSIFICATION)
+    assert evaluator.evaluate(batches) == evaluator.evaluate(batches)
+    np.testing.assert_array_equal(evaluator.predict(batches)["classifier"], evaluator.predict(batches)["classifier"])
 
 
 @pytest.mark.parametrize("batch_size", [4, 16])
@@ -377,7 +379,7 @@ def test_predictions_come_in_the_records_order_without_the_filling(classificatio
     (whole,) = ordered(classification_file, CLASSIFICATION, 11).dataset(num_steps=1)
     expected = model(whole, training=False)["classifier"].numpy()
     assert len(np.unique(expected[:, 0])) == 11
-    found = predict(model, ordered(classification_file, CLASSIFICATION, batch_size))["classifier"]
+    found = Evaluator(model, losses.CLASSIFICATION).predict(ordered(classification_file, CLASSIFICATION, batch_size))["classifier"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

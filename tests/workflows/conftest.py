@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf.config import BertConfig, BuildVocabConfig, CreatePretrainingDataConfig, PretrainConfig
-from bert_tf.workflows import build_vocab, create_pretraining_data
+from bert_tf.config import BertConfig, BuildVocabConfig, CreatePretrainingDataConfig, FinetuneConfig, PretrainConfig
+from bert_tf.workflows import build_vocab, create_pretraining_data, pretrain
 
 SAMPLE = Path(bert_tf.__file__).parent / "sample"
 SEQ, MASKS = 32, 5
@@ -58,6 +58,49 @@ def pretrain_config(made, output_dir, **changes):
         learning_rate=1e-3,
     )
     return PretrainConfig(**(values | changes))
+
+
+@pytest.fixture(scope="session")
+def pretrained(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    pretrain.run(
+        PretrainConfig(
+            input_file=str(made / "data.tfrecord"),
+            bert_config_file=str(made / "bert_config.json"),
+            output_dir=str(folder),
+            do_train=True,
+            max_seq_length=SEQ,
+            max_predictions_per_seq=MASKS,
+            num_train_steps=2,
+            num_warmup_steps=1,
+        )
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory):
+    """A task directory: the first rows of the sample, and a test file without labels."""
+    folder = tmp_path_factory.mktemp("topic")
+    for name, count in (("train", 65), ("dev", 17)):
+        lines = (SAMPLE / f"{name}.tsv").read_text().splitlines()[:count]
+        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def finetune_config(rows_dir, output_dir, **changes):
+    values = dict(
+        task_name="topic",
+        data_dir=str(rows_dir),
+        output_dir=str(output_dir),
+        max_seq_length=24,
+        do_train=True,
+        train_batch_size=8,
+        num_train_epochs=2.0,
+        learning_rate=1e-3,
+        precision="float32",
+    )
+    return FinetuneConfig(**(values | changes))
 
 
 def weights(prefix):

@@ -9,60 +9,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.config import FinetuneConfig, PredictConfig, PretrainConfig
+from bert_tf.config import PredictConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.client import Predictor
-from bert_tf.workflows import finetune, predict, pretrain
-from tests.workflows.conftest import MASKS, SAMPLE, SEQ
-
-
-@pytest.fixture(scope="module")
-def pretrained(made, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrained")
-    pretrain.run(
-        PretrainConfig(
-            input_file=str(made / "data.tfrecord"),
-            bert_config_file=str(made / "bert_config.json"),
-            output_dir=str(folder),
-            do_train=True,
-            max_seq_length=SEQ,
-            max_predictions_per_seq=MASKS,
-            num_train_steps=2,
-            num_warmup_steps=1,
-        )
-    )
-    return folder
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    """A task directory: the first rows of the sample, and a test file without labels."""
-    folder = tmp_path_factory.mktemp("topic")
-    for name, count in (("train", 65), ("dev", 17)):
-        lines = (SAMPLE / f"{name}.tsv").read_text().splitlines()[:count]
-        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-    return folder
-
-
-def config_for(rows_dir, output_dir, **changes):
-    values = dict(
-        task_name="topic",
-        data_dir=str(rows_dir),
-        output_dir=str(output_dir),
-        max_seq_length=24,
-        do_train=True,
-        train_batch_size=8,
-        num_train_epochs=2.0,
-        learning_rate=1e-3,
-        precision="float32",
-    )
-    return FinetuneConfig(**(values | changes))
+from bert_tf.workflows import finetune, predict
+from tests.workflows.conftest import SAMPLE, finetune_config
 
 
 @pytest.fixture(scope="module")
 def finished(data_dir, pretrained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    config = config_for(data_dir, folder, init_checkpoint=str(pretrained), do_eval=True, do_predict=True, do_export=True)
+    config = finetune_config(data_dir, folder, init_checkpoint=str(pretrained), do_eval=True, do_predict=True, do_export=True)
     return folder, finetune.run(config), config
 
 
@@ -100,7 +57,7 @@ def test_the_export_answers_as_the_predictions_file(finished, data_dir):
 
 
 def test_an_export_is_float32_whatever_the_training_was(data_dir, pretrained, tmp_path):
-    config = config_for(data_dir, tmp_path, init_checkpoint=str(pretrained), precision="bfloat16", num_train_epochs=1.0)
+    config = finetune_config(data_dir, tmp_path, init_checkpoint=str(pretrained), precision="bfloat16", num_train_epochs=1.0)
     results = finetune.run(dataclasses.replace(config, do_predict=True, do_export=True))
     loaded = tf.saved_model.load(results["export"])
     graph = str(loaded.signatures["ids"].graph.as_graph_def())
@@ -146,7 +103,7 @@ def test_a_finished_run_skips_training(finished, caplog):
 
 def test_evaluates_from_a_fine_tuned_checkpoint_alone(finished, data_dir, tmp_path):
     folder, results, _ = finished
-    other = finetune.run(config_for(data_dir, tmp_path, init_checkpoint=str(folder), do_train=False, do_eval=True))
+    other = finetune.run(finetune_config(data_dir, tmp_path, init_checkpoint=str(folder), do_train=False, do_eval=True))
     assert other["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
 
 
@@ -154,19 +111,20 @@ def test_predicts_beside_the_training_with_other_flags(finished, data_dir):
     # as TF1 users do it: the checkpoint named, the training's flags left out
     folder, results, _ = finished
     before = (folder / "run_config.json").read_text()
-    again = config_for(data_dir, folder, init_checkpoint=str(folder / "model.ckpt-16"), do_train=False, do_eval=True, learning_rate=5e-5)
+    newest = str(folder / "model.ckpt-16")
+    again = finetune_config(data_dir, folder, init_checkpoint=newest, do_train=False, do_eval=True, learning_rate=5e-5)
     assert finetune.run(again)["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
     assert (folder / "run_config.json").read_text() == before
 
 
 def test_an_interrupted_run_ends_as_the_unbroken_one(data_dir, made, tmp_path):
     values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), deterministic=True)
-    finetune.run(config_for(data_dir, tmp_path / "unbroken", **values))
-    finetune.run(config_for(data_dir, tmp_path / "broken", **values, save_checkpoints_steps=5, keep_checkpoint_max=9))
+    finetune.run(finetune_config(data_dir, tmp_path / "unbroken", **values))
+    finetune.run(finetune_config(data_dir, tmp_path / "broken", **values, save_checkpoints_steps=5, keep_checkpoint_max=9))
     for step in (10, 15, 16):  # as if the machine had gone after step 5
         for path in (tmp_path / "broken").glob(f"model.ckpt-{step}.*"):
             path.unlink()
-    finetune.run(config_for(data_dir, tmp_path / "broken", **values))
+    finetune.run(finetune_config(data_dir, tmp_path / "broken", **values))
     first, second = (tf.train.load_checkpoint(str(tmp_path / name / "model.ckpt-16")) for name in ("unbroken", "broken"))
     for name in first.get_variable_to_shape_map():
         np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name), err_msg=name)
@@ -180,10 +138,10 @@ def test_a_test_split_with_placeholder_labels_predicts(finished, data_dir, made,
     (other / "test.tsv").write_text("sentence\tlabel\n" + "".join(f"{sentence}\t-1\n" for sentence in sentences))
     (other / "dev.tsv").write_text("sentence\tlabel\n" + "".join(f"{sentence}\t-1\n" for sentence in sentences))
     base = dict(task_name="sst-2", do_train=False, init_checkpoint=str(folder))
-    finetune.run(config_for(other, tmp_path / "run", **base, do_predict=True))
+    finetune.run(finetune_config(other, tmp_path / "run", **base, do_predict=True))
     assert len((tmp_path / "run" / "test_results.tsv").read_text().splitlines()) == 4
     with pytest.raises(InputError, match=r"dev\.tsv, line 2: .*unlabelled"):
-        finetune.run(config_for(other, tmp_path / "run2", **base, do_eval=True))
+        finetune.run(finetune_config(other, tmp_path / "run2", **base, do_eval=True))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +159,7 @@ def test_a_test_split_with_placeholder_labels_predicts(finished, data_dir, made,
 )
 def test_bad_input_is_named_and_nothing_is_trained(data_dir, pretrained, tmp_path, changes, message):
     with pytest.raises(InputError, match=message) as caught:
-        finetune.run(config_for(data_dir, tmp_path / "run", **(dict(init_checkpoint=str(pretrained)) | changes)))
+        finetune.run(finetune_config(data_dir, tmp_path / "run", **(dict(init_checkpoint=str(pretrained)) | changes)))
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.rglob("*ckpt*"))
 
@@ -216,14 +174,14 @@ def test_a_bad_row_is_named_by_file_and_line(data_dir, pretrained, tmp_path):
     ):
         (bad / "train.tsv").write_text("\n".join([*lines[: number - 1], line, *lines[number:]]) + "\n")
         with pytest.raises(InputError, match=message):
-            finetune.run(config_for(bad, tmp_path / "run", init_checkpoint=str(pretrained)))
+            finetune.run(finetune_config(bad, tmp_path / "run", init_checkpoint=str(pretrained)))
 
 
 @pytest.mark.parametrize("name", ["predictions.tsv", "train.tf_record", "labels.txt"])
 def test_files_of_the_users_own_are_not_written_over(data_dir, pretrained, tmp_path, name):
     (tmp_path / name).write_text("mine")
     with pytest.raises(InputError, match=rf"holds a {name} of its own, which this run would write over"):
-        finetune.run(config_for(data_dir, tmp_path, init_checkpoint=str(pretrained), do_predict=True))
+        finetune.run(finetune_config(data_dir, tmp_path, init_checkpoint=str(pretrained), do_predict=True))
     assert (tmp_path / name).read_text() == "mine"
 
 
@@ -231,15 +189,15 @@ def test_rows_that_changed_since_the_run_began_are_told(data_dir, made, tmp_path
     rows = tmp_path / "rows"
     shutil.copytree(data_dir, rows)
     values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), num_train_epochs=0.5)
-    finetune.run(config_for(rows, tmp_path / "run", **values))
+    finetune.run(finetune_config(rows, tmp_path / "run", **values))
     text = (rows / "train.tsv").read_text()
     (rows / "train.tsv").write_text(text.replace("the", "a", 1))
     with pytest.raises(InputError, match=r"the training data changed since this run began"):
-        finetune.run(config_for(rows, tmp_path / "run", **values))
+        finetune.run(finetune_config(rows, tmp_path / "run", **values))
     (rows / "train.tsv").write_text(text)
     (tmp_path / "vocab.txt").write_text((made / "vocab.txt").read_text().replace("##ing", "##xyz"))
     with pytest.raises(InputError, match=r"the vocabulary changed since this run began"):
-        finetune.run(config_for(rows, tmp_path / "run", **values | {"vocab_file": str(tmp_path / "vocab.txt")}))
+        finetune.run(finetune_config(rows, tmp_path / "run", **values | {"vocab_file": str(tmp_path / "vocab.txt")}))
 
 
 def test_a_run_is_not_asked_with_another_vocabulary_or_other_labels(finished, data_dir, tmp_path):
@@ -247,16 +205,16 @@ def test_a_run_is_not_asked_with_another_vocabulary_or_other_labels(finished, da
     (tmp_path / "vocab.txt").write_text((folder / "vocab.txt").read_text().replace("##ing", "##xyz"))
     asked = dict(do_train=False, do_export=True)
     with pytest.raises(InputError, match=r"the vocabulary changed since this run began"):
-        finetune.run(config_for(data_dir, folder, vocab_file=str(tmp_path / "vocab.txt"), **asked))
+        finetune.run(finetune_config(data_dir, folder, vocab_file=str(tmp_path / "vocab.txt"), **asked))
     with pytest.raises(InputError, match=r"the labels changed since this run began"):
-        finetune.run(config_for(data_dir, folder, task_name="sst-2", **asked))
+        finetune.run(finetune_config(data_dir, folder, task_name="sst-2", **asked))
 
 
 @pytest.mark.parametrize("lengths", ["auto", "off", "8,16"])
 def test_bucket_lengths(data_dir, made, tmp_path, lengths, caplog):
     values = dict(bert_config_file=str(made / "bert_config.json"), vocab_file=str(made / "vocab.txt"), num_train_epochs=1.0)
     with caplog.at_level("INFO", logger="absl"):
-        results = finetune.run(config_for(data_dir, tmp_path, **values, bucket_lengths=lengths, do_eval=True, do_predict=True))
+        results = finetune.run(finetune_config(data_dir, tmp_path, **values, bucket_lengths=lengths, do_eval=True, do_predict=True))
     assert results["global_step"] == 8
     told = re.findall(r"in batches of length ([\d, ]+)", caplog.text)
     assert len(told) == 3
@@ -269,5 +227,5 @@ def test_bucket_lengths(data_dir, made, tmp_path, lengths, caplog):
 
 def test_a_run_of_another_kind_in_the_folder_is_refused(data_dir, pretrained):
     with pytest.raises(InputError, match=r"holds a run of pretrain, this is one of finetune"):
-        finetune.run(config_for(data_dir, pretrained, init_checkpoint=str(pretrained)))
+        finetune.run(finetune_config(data_dir, pretrained, init_checkpoint=str(pretrained)))
     assert json.loads((pretrained / "run_config.json").read_text())["workflow"] == "pretrain"
