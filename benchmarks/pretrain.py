@@ -56,7 +56,7 @@ def main():
         alternate(sides, options.rounds)
     ceilings = {dtype: record.ceiling_gflops(dtype) for dtype in ("float32", "bfloat16")}
     mask = examples["input_mask"].numpy()
-    flops_per_token = train_flops(config, batch * 128, 128, batch * 20) / (batch * 128) / mask.mean()
+    flops_per_token = train_flops(config, batch * 128, 128, batch, batch * 20) / (batch * 128) / mask.mean()
     more = record.surroundings() | {
         "shape": options.shape,
         "matmul_ceiling_gflops_per_second": ceilings,

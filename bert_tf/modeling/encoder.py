@@ -99,7 +99,7 @@ class Embeddings(keras.layers.Layer):
 
 
 class SelfAttention(keras.layers.Layer):
-    """Multi-head scaled dot-product attention of a sequence on itself, up to the output projection."""
+    """Multi-head scaled dot-product attention of a sequence, or of some places in it, on the sequence, up to the output projection."""
 
     def __init__(self, config: BertConfig, salt: int, **options):
         """Takes the model's shape and the dropout's salt."""
@@ -117,18 +117,27 @@ class SelfAttention(keras.layers.Layer):
         for layer in (self.query, self.key, self.value, self.output_dense):
             layer.build(input_shape)
 
-    def call(self, x, penalty, training=False, seed=None):
-        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1 or seq, seq]."""
-        query = self._split_heads(self.query(x))
+    def call(self, x, penalty, asking=None, training=False, seed=None):
+        """Returns [batch, n, hidden]: what the places `asking`, of that shape, take from x [batch, seq, hidden].
+
+        Args:
+          x: The sequence.
+          penalty: float32[batch, 1, 1 or n, seq], added to the scores.
+          asking: The places; None for all of x.
+          training: Whether dropout is on.
+          seed: int32[2] behind the dropout mask, or None.
+        """
+        asking = x if asking is None else asking
+        query = self._split_heads(self.query(asking))
         key = self._split_heads(self.key(x))
         value = self._split_heads(self.value(x))
-        # [batch, heads, seq, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, seq, seq]
+        # [batch, heads, n, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, n, seq]
         scores = ops.matmul(query * (self.head_dim**-0.5), ops.transpose(key, (0, 1, 3, 2)))
         # Keras hands the penalty over in the layer's own, perhaps half, precision
         shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
         shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
-        mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, seq, heads, head_dim]
-        return self.output_dense(ops.reshape(mixed, ops.shape(x)))
+        mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
+        return self.output_dense(ops.reshape(mixed, ops.shape(asking)))
 
     def _split_heads(self, x):
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
@@ -160,12 +169,25 @@ class TransformerLayer(keras.layers.Layer):
         self.output_dense.build((*input_shape[:-1], self.config.intermediate_size))
         self.output_norm.build(input_shape)
 
-    def call(self, x, penalty, training=False, seed=None):
-        """Returns [batch, seq, hidden] from x of that shape and penalty float32[batch, 1, 1 or seq, seq]."""
-        attended = self.attention(x, penalty, training=training, seed=seed)
+    def call(self, x, penalty, wanted=None, training=False, seed=None):
+        """Returns [batch, seq, hidden] from x of that shape, or its values at the wanted places: [batch, n, hidden] or [n, hidden].
+
+        Args:
+          x: The layer's input.
+          penalty: float32[batch, 1, 1 or seq, seq], added to the attention scores.
+          wanted: int[batch, n], places in each row, or int[n], counted through all rows; None for all. Elsewhere nothing is computed
+            that other places do not need: the keys and values, and, where places count through the rows, the attention.
+          training: Whether dropout is on.
+          seed: int32[2] behind all dropout masks, or None.
+        """
+        in_rows = wanted is not None and len(wanted.shape) == 2
+        asking = tf.gather(x, wanted, batch_dims=1) if in_rows else x
+        attended = self.attention(x, penalty, asking, training=training, seed=seed)
+        if wanted is not None and not in_rows:
+            asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
         attended = self.attention_dropout(attended, training=training, seed=seed)
-        x = ops.cast(self.attention_norm(x + attended), self.compute_dtype)
-        # [batch, seq, hidden] -> [batch, seq, intermediate] -> [batch, seq, hidden]
+        x = ops.cast(self.attention_norm(asking + attended), self.compute_dtype)
+        # [..., hidden] -> [..., intermediate] -> [..., hidden]
         fed = self.output_dense(activation(self.config)(self.intermediate(x)))
         fed = self.output_dropout(fed, training=training, seed=seed)
         return ops.cast(self.output_norm(x + fed), self.compute_dtype)
@@ -208,13 +230,15 @@ class BertEncoder(keras.Model):
 
         Args:
           inputs: Dict of input_ids, input_mask, segment_ids: int[batch, seq]. Rows that hold several examples come with block_ids and
-            position_ids int[batch, seq] and cls_positions int[examples], as `data/packing.py` makes them.
+            position_ids int[batch, seq] and cls_positions int[examples], as `data/packing.py` makes them. With wanted_positions,
+            int[batch, n] (where rows hold several examples int[n], counted through all rows), sequence_output is computed there alone.
           training: Whether dropout is on.
           seed: int32[2], from which all dropout masks follow; None draws from Keras' generator.
 
         Returns:
           Dict of sequence_output [batch, seq, hidden], pooled_output [examples, hidden] and all_layers, a tuple of the embeddings'
-          and every layer's output, each [batch, seq, hidden].
+          and every layer's output, each [batch, seq, hidden]. With wanted_positions, sequence_output and the last of all_layers are
+          [batch, n, hidden], or [n, hidden] where the positions count through all rows.
         """
         seen = ops.cast(inputs["input_mask"], "float32")[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
         blocks = inputs.get("block_ids")
@@ -222,15 +246,26 @@ class BertEncoder(keras.Model):
             seen = seen * ops.cast(ops.equal(blocks[:, None, :, None], blocks[:, None, None, :]), "float32")  # -> [batch, 1, seq, seq]
         penalty = (1.0 - seen) * MASK_PENALTY
         x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"), training=training, seed=seed)
+        firsts, wanted = inputs.get("cls_positions"), inputs.get("wanted_positions")
+        if wanted is not None:  # and [CLS], for the pooler
+            wanted = ops.concatenate([ops.zeros_like(inputs["input_ids"][:, :1]) if firsts is None else firsts, wanted], axis=-1)
         all_layers = [x]
-        for layer in self.transformer:
+        for index, layer in enumerate(self.transformer):
             run = functools.partial(layer, training=training, seed=seed)
             # with a seed of its own, dropout drops the same again
-            x = (tf.recompute_grad(run) if self.recompute and training else run)(x, penalty)
+            run = tf.recompute_grad(run) if self.recompute and training else run
+            is_last = index + 1 == len(self.transformer)
+            x = run(x, penalty, wanted) if is_last and wanted is not None else run(x, penalty)
             all_layers.append(x)
-        firsts = inputs.get("cls_positions")
-        # [batch, seq, hidden] -> [examples, hidden]
-        first = x[:, 0] if firsts is None else tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+        if wanted is None:
+            # [batch, seq, hidden] -> [examples, hidden]
+            first = x[:, 0] if firsts is None else tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+        elif firsts is None:
+            first, x = x[:, 0], x[:, 1:]
+        else:
+            count = ops.shape(firsts)[0]
+            first, x = x[:count], x[count:]
+        all_layers[-1] = x
         pooled = self.pooler(first)
         return {"sequence_output": x, "pooled_output": pooled, "all_layers": tuple(all_layers)}
 

@@ -3,23 +3,26 @@
 from bert_tf.config import BertConfig
 
 
-def train_flops(config: BertConfig, positions: float, seq: float, masks: float = 0) -> float:
+def train_flops(config: BertConfig, positions: float, seq: float, rows: float, masks: float = 0) -> float:
     """Returns the operations of forward and backward pass over `positions` places in the batch.
 
     A product of [m, k] and [k, n] counts 2 m k n; the backward pass costs twice the forward one; what is not a matrix product is left
-    out, as is anything computed a second time.
+    out, as is anything computed a second time or that no loss depends on: in the last layer only keys and values are needed of all
+    places, the rest of [CLS] and masked ones.
 
     For example, a layer of hidden size h has 12 h^2 weights in its products: 72 h^2 operations a position, and 12 h seq for attention.
 
     Args:
       config: The model's shape.
-      positions: Rows x row length, padding included.
-      seq: The rows' length.
+      positions: Examples x length, padding included.
+      seq: The length that attention goes over.
+      rows: Examples.
       masks: Masked positions that go through the vocabulary.
     """
     hidden, inner = config.hidden_size, config.intermediate_size
-    weights = 4 * hidden * hidden + 2 * hidden * inner
-    layers = config.num_hidden_layers * (6 * weights + 12 * hidden * seq) * positions
-    rows = positions / seq
+    keys_and_values = 6 * 2 * hidden * hidden
+    others = 6 * (2 * hidden * hidden + 2 * hidden * inner) + 12 * hidden * seq
+    layers = config.num_hidden_layers * keys_and_values * positions
+    layers += others * ((config.num_hidden_layers - 1) * positions + rows + masks)
     vocabulary = 6 * (hidden * hidden + hidden * config.vocab_size) * masks
     return layers + 6 * hidden * hidden * rows + vocabulary

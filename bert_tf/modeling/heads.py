@@ -1,7 +1,6 @@
 """What sits on the encoder: one small layer a task."""
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from bert_tf.config import BertConfig
@@ -12,7 +11,7 @@ CLASSIFIER_DROPOUT = 0.1
 
 
 class MaskedLanguageModelHead(keras.layers.Layer):
-    """Scores every piece of the vocabulary at the masked positions only; the output matrix is the token embedding table."""
+    """Scores every piece of the vocabulary for masked positions; the output matrix is the token embedding table."""
 
     def __init__(self, config: BertConfig, **options):
         """Takes the model's shape."""
@@ -29,19 +28,16 @@ class MaskedLanguageModelHead(keras.layers.Layer):
         self.output_bias = self.add_weight(shape=(self.config.vocab_size,), initializer="zeros", name="output_bias")
         self.built = True
 
-    def call(self, sequence_output, positions, embedding_table):
-        """Returns float32[batch, masks, vocab] logits.
+    def call(self, x, embedding_table):
+        """Returns float32[..., vocab] logits.
 
         Args:
-          sequence_output: [batch, seq, hidden].
-          positions: int[batch, masks], places in the sequence; padding slots point at 0.
+          x: [..., hidden], the encoder's output at the masked positions.
           embedding_table: float32[vocab, hidden], the encoder's token embeddings.
         """
-        # [batch, seq, hidden] -> [batch, masks, hidden]
-        x = tf.gather(sequence_output, positions, batch_dims=1)
         x = activation(self.config)(self.transform(x))
         x = ops.cast(self.norm(x), self.compute_dtype)
-        # [batch, masks, hidden] x [hidden, vocab] -> [batch, masks, vocab]
+        # [..., hidden] x [hidden, vocab] -> [..., vocab]
         logits = ops.matmul(x, ops.transpose(ops.cast(embedding_table, self.compute_dtype)))
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
 

@@ -35,16 +35,13 @@ class PretrainingModel(keras.Model):
           seed: int32[2] behind all dropout masks, or None.
         """
         names = (*ENCODER_INPUTS, *(name for name in PACKED_INPUTS if name in batch))
-        encoded = self.encoder({name: batch[name] for name in names}, training=training, seed=seed)
-        sequence, table = encoded["sequence_output"], self.encoder.embeddings.word_embeddings
-        if "cls_positions" in batch:  # positions count through all rows; each example sees all of them
-            sequence = tf.reshape(sequence, [1, -1, sequence.shape[-1]])
-            positions = tf.reshape(batch["masked_lm_positions"], [1, -1])
-            logits = self.masked_lm(sequence, positions, table)  # [1, batch x masks, vocab]
-            shape = tf.concat([tf.shape(batch["masked_lm_positions"]), [-1]], 0)
-            logits = {"masked_lm": tf.reshape(logits, shape)}
-        else:
-            logits = {"masked_lm": self.masked_lm(sequence, batch["masked_lm_positions"], table)}
+        places = batch["masked_lm_positions"]
+        # packed, positions count through all rows: each example sees all of them
+        wanted = tf.reshape(places, [-1]) if "cls_positions" in batch else places
+        encoded = self.encoder({name: batch[name] for name in names} | {"wanted_positions": wanted}, training=training, seed=seed)
+        # [batch, masks, hidden], or [batch x masks, hidden]
+        masked = self.masked_lm(encoded["sequence_output"], self.encoder.embeddings.word_embeddings)
+        logits = {"masked_lm": tf.reshape(masked, tf.concat([tf.shape(places), [masked.shape[-1]]], 0))}
         if self.next_sentence is not None:
             logits["next_sentence"] = self.next_sentence(encoded["pooled_output"])
         return logits
@@ -69,5 +66,7 @@ class ClassificationModel(keras.Model):
           training: Whether dropout is on.
           seed: int32[2] behind all dropout masks, or None.
         """
-        encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
+        inputs = {name: batch[name] for name in ENCODER_INPUTS}
+        inputs["wanted_positions"] = inputs["input_ids"][:, :0]  # none but [CLS]
+        encoded = self.encoder(inputs, training=training, seed=seed)
         return {"classifier": self.classifier(encoded["pooled_output"], training=training, seed=seed)}

@@ -115,9 +115,8 @@ class Trainer:
         throughput.examples += examples
         throughput.positions += positions
         throughput.useful_tokens += float(useful.total)
-        throughput.flops += train_flops(
-            self.step.model.encoder.config, positions, positions / examples, batches.axes.get("masks", 0) * examples
-        )
+        masks = batches.axes.get("masks", 0) * examples
+        throughput.flops += train_flops(self.step.model.encoder.config, positions, positions / examples, examples, masks)
 
     def _tell_bad_steps(self, batches: Batches, limits: Limits, begin: int, end: int, bad: int, num_bad: int) -> None:
         """Warns of steps that were skipped among those from `begin` to `end`, or ends the training where they are too many."""
