@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.config import BertConfig
+from bert_tf.modeling import fused
 
 # The original's LayerNorm epsilon (tf.contrib.layers.layer_norm); Keras' default is 1e-3.
 LAYER_NORM_EPSILON = 1e-12
@@ -62,7 +63,34 @@ class Dropout(keras.layers.Dropout):
         """Returns `inputs` with a share of its values dropped in training, of the same shape."""
         if seed is None or not training or self.rate == 0:
             return super().call(inputs, training=training)
-        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed + tf.constant([0, self.salt], seed.dtype))
+        return inputs * self._mask(tf.shape(inputs), seed + tf.constant([0, self.salt], seed.dtype), inputs.dtype)
+
+    def _mask(self, shape, seed, dtype):
+        """Returns 0 where a value is dropped and elsewhere what makes up for it, dtype[shape].
+
+        16 random bits decide on a value, so that one draw of 32 serves two: half the cost, and a rate that is exact to 2^-17.
+        """
+        size, dropped = tf.reduce_prod(shape), round(self.rate * 2**16)
+        words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.uint32)
+        draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
+        return tf.cast(draws >= tf.constant(dropped, tf.uint16), dtype) * (2**16 / (2**16 - dropped))
+
+
+class AddNorm(keras.layers.LayerNormalization):
+    """LayerNorm of a sum, computed in float32 under every precision; the result has the dtype of what is added."""
+
+    def __init__(self, fuse: bool, name: str):
+        """Takes the encoder's `fuse`, and a name."""
+        # no autocast: what comes in half precision is widened where it is used, and the variables stay float32
+        super().__init__(epsilon=LAYER_NORM_EPSILON, dtype="float32", autocast=False, name=name)
+        self.fuse = fuse
+
+    def call(self, x, added, training=False):
+        """Returns LayerNorm(x + added) of x and added [..., hidden], of that shape."""
+        if self.fuse and training:
+            gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
+            return fused.add_norm(x, added, gamma, beta, tf.constant(self.epsilon))
+        return ops.cast(super().call(x + added), x.dtype)
 
 
 class Embeddings(keras.layers.Layer):
@@ -148,18 +176,18 @@ class SelfAttention(keras.layers.Layer):
 class TransformerLayer(keras.layers.Layer):
     """One post-norm block: attention and feed-forward, each with dropout, residual and LayerNorm."""
 
-    def __init__(self, config: BertConfig, index: int, **options):
-        """Takes the model's shape and the layer's number from 0."""
+    def __init__(self, config: BertConfig, index: int, fuse: bool = False, **options):
+        """Takes the model's shape, the layer's number from 0 and the encoder's `fuse`."""
         super().__init__(**options)
-        self.config = config
+        self.config, self.fuse = config, fuse
         salt = 1 + 3 * index
         self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
         self.attention_dropout = Dropout(config.hidden_dropout_prob, salt + 1, name="attention_dropout", dtype=self.dtype_policy)
-        self.attention_norm = layer_norm("attention_norm")
+        self.attention_norm = AddNorm(fuse, name="attention_norm")
         self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
         self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
         self.output_dropout = Dropout(config.hidden_dropout_prob, salt + 2, name="output_dropout", dtype=self.dtype_policy)
-        self.output_norm = layer_norm("output_norm")
+        self.output_norm = AddNorm(fuse, name="output_norm")
 
     def build(self, input_shape, penalty_shape=None):
         """Creates the block's variables."""
@@ -186,31 +214,35 @@ class TransformerLayer(keras.layers.Layer):
         if wanted is not None and not in_rows:
             asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
         attended = self.attention_dropout(attended, training=training, seed=seed)
-        x = ops.cast(self.attention_norm(asking + attended), self.compute_dtype)
+        x = self.attention_norm(asking, attended, training=training)
         # [..., hidden] -> [..., intermediate] -> [..., hidden]
-        fed = self.output_dense(activation(self.config)(self.intermediate(x)))
+        wide = self.intermediate(x)
+        is_fused = self.fuse and training and self.config.hidden_act == "gelu"
+        fed = self.output_dense(fused.gelu(wide) if is_fused else activation(self.config)(wide))
         fed = self.output_dropout(fed, training=training, seed=seed)
-        return ops.cast(self.output_norm(x + fed), self.compute_dtype)
+        return self.output_norm(x, fed, training=training)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
 class BertEncoder(keras.Model):
     """The encoder with its pooler: a Keras model from the three BERT inputs to named outputs."""
 
-    def __init__(self, config: BertConfig, name: str = "bert", recompute: bool = False, **options):
+    def __init__(self, config: BertConfig, name: str = "bert", recompute: bool = False, fuse: bool = False, **options):
         """Creates all variables, so that a checkpoint can be read before the first batch.
 
         Args:
           config: The model's shape.
           name: The model's name, the first part of its variables' paths.
           recompute: Whether the backward pass computes each layer again, in place of keeping its activations.
+          fuse: Whether XLA compiles the elementwise parts of a training step (`fused.py`): where it does not compile the whole.
           **options: Keras' own, as dtype.
         """
         super().__init__(name=name, **options)
         self.config, self.recompute = config, recompute
         self.embeddings = Embeddings(config, name="embeddings", dtype=self.dtype_policy)
         self.transformer = [
-            TransformerLayer(config, index, name=f"layer_{index}", dtype=self.dtype_policy) for index in range(config.num_hidden_layers)
+            TransformerLayer(config, index, fuse, name=f"layer_{index}", dtype=self.dtype_policy)
+            for index in range(config.num_hidden_layers)
         ]
         self.pooler = dense(config.hidden_size, "pooler", config, activation="tanh", dtype=self.dtype_policy)
         self.build()

@@ -15,10 +15,10 @@ PACKED_INPUTS = ("block_ids", "position_ids", "cls_positions")
 class PretrainingModel(keras.Model):
     """Masked language model and, unless left out, next sentence prediction (BERT paper, section 3.1)."""
 
-    def __init__(self, config: BertConfig, use_nsp: bool = True, recompute: bool = False, **options):
-        """Takes the model's shape, whether there is a next-sentence head, and the encoder's `recompute`."""
+    def __init__(self, config: BertConfig, use_nsp: bool = True, recompute: bool = False, fuse: bool = False, **options):
+        """Takes the model's shape, whether there is a next-sentence head, and the encoder's `recompute` and `fuse`."""
         super().__init__(name="pretraining", **options)
-        self.encoder = BertEncoder(config, recompute=recompute, dtype=self.dtype_policy)
+        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
         self.masked_lm = MaskedLanguageModelHead(config, name="masked_lm", dtype=self.dtype_policy)
         self.next_sentence = OutputLayer(2, config, name="next_sentence", dtype=self.dtype_policy) if use_nsp else None
         self.masked_lm.build()
@@ -50,10 +50,10 @@ class PretrainingModel(keras.Model):
 class ClassificationModel(keras.Model):
     """One label for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
 
-    def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, **options):
-        """Takes the model's shape, the number of labels to choose from, and the encoder's `recompute`."""
+    def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
+        """Takes the model's shape, the number of labels to choose from, and the encoder's `recompute` and `fuse`."""
         super().__init__(name="classification", **options)
-        self.encoder = BertEncoder(config, recompute=recompute, dtype=self.dtype_policy)
+        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
         self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype=self.dtype_policy)
         self.classifier.build((None, config.hidden_size))
         self.built = True

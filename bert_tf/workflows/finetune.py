@@ -61,7 +61,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     with open_run(
         config,
         model_config,
-        lambda policy: ClassificationModel(model_config, len(spec.labels), recompute=config.recompute, dtype=policy),
+        lambda policy, fuse: ClassificationModel(model_config, len(spec.labels), config.recompute, fuse, dtype=policy),
         losses.CLASSIFICATION,
         num_train_steps=num_steps,
         num_warmup_steps=int(num_steps * config.warmup_proportion),

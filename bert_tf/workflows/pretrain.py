@@ -47,7 +47,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     with open_run(
         config,
         model_config,
-        lambda policy: PretrainingModel(model_config, use_nsp=config.use_nsp, recompute=config.recompute, dtype=policy),
+        lambda policy, fuse: PretrainingModel(model_config, config.use_nsp, config.recompute, fuse, dtype=policy),
         losses.PRETRAINING,
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,

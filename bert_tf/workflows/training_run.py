@@ -47,7 +47,7 @@ class TrainingRun:
     folder: str
     is_chief: bool
     static_shapes: bool
-    _make_model: Callable[[keras.DTypePolicy], keras.Model]
+    _make_model: Callable[[keras.DTypePolicy, bool], keras.Model]
     _evaluator: Evaluator
     _strategy: tf.distribute.Strategy
     _config: TrainingConfig
@@ -95,7 +95,7 @@ class TrainingRun:
         """Returns the model on one device and in float32, which every server computes in: what an export is made of."""
         if self._strategy.num_replicas_in_sync == 1 and self.model.compute_dtype == "float32":
             return self.model
-        plain = self._make_model(keras.DTypePolicy("float32"))
+        plain = self._make_model(keras.DTypePolicy("float32"), False)
         for variable, trained in zip(plain.trainable_variables, self.model.trainable_variables, strict=True):
             variable.assign(trained.numpy())
         return plain
@@ -130,7 +130,7 @@ class TrainingRun:
 def open_run(
     config: TrainingConfig,
     model_config: BertConfig,
-    make_model: Callable[[keras.DTypePolicy], keras.Model],
+    make_model: Callable[[keras.DTypePolicy, bool], keras.Model],
     objective: Objective,
     *,
     num_train_steps: int,
@@ -149,7 +149,7 @@ def open_run(
     Args:
       config: The run.
       model_config: The model's shape.
-      make_model: Makes the model of a precision; called when the seeds are set.
+      make_model: Makes the model of a precision, its elementwise parts compiled by XLA or not; called when the seeds are set.
       objective: What it is trained for.
       num_train_steps: Steps of the learning-rate schedule.
       num_warmup_steps: Steps over which the rate rises.
@@ -170,7 +170,8 @@ def open_run(
     layers = model_config.num_hidden_layers
     with devices.scope():
         policy = precision.policy(config.precision, config.jit_compile)
-        model = make_model(policy)
+        # where XLA compiles the whole step, it fuses by itself
+        model = make_model(policy, not (config.jit_compile or strategy.is_tpu(devices)))
         global_step = tf.Variable(
             0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
