@@ -155,22 +155,28 @@ class SelfAttention(keras.layers.Layer):
           training: Whether dropout is on.
           seed: int32[2] behind the dropout mask, or None.
         """
-        asking = x if asking is None else asking
-        query = self._split_heads(self.query(asking))
-        key = self._split_heads(self.key(x))
-        value = self._split_heads(self.value(x))
-        # [batch, heads, n, head_dim] x [batch, heads, head_dim, seq] -> [batch, heads, n, seq]
-        scores = ops.matmul(query * (self.head_dim**-0.5), ops.transpose(key, (0, 1, 3, 2)))
+        if asking is None:
+            asking = x
+            query, key, value = self._heads_of(x, self.query, self.key, self.value)
+        else:
+            query, key, value = *self._heads_of(asking, self.query), *self._heads_of(x, self.key, self.value)
+        # [batch, heads, n, head_dim] x [batch, heads, seq, head_dim] -> [batch, heads, n, seq]
+        scores = tf.matmul(query * (self.head_dim**-0.5), key, transpose_b=True)
         # Keras hands the penalty over in the layer's own, perhaps half, precision
         shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
         shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
         return self.output_dense(ops.reshape(mixed, ops.shape(asking)))
 
-    def _split_heads(self, x):
+    def _heads_of(self, x, *projections):
+        """Returns what each of the projections makes of x [batch, seq, hidden], in one product: [batch, heads, seq, head_dim] each."""
+        kernel = ops.concatenate([layer.kernel for layer in projections], axis=1)
+        bias = ops.concatenate([layer.bias for layer in projections], axis=0)
+        both = tf.nn.bias_add(tf.tensordot(x, kernel, 1), bias)
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
-        x = ops.reshape(x, (batch, seq, self.heads, self.head_dim))
-        return ops.transpose(x, (0, 2, 1, 3))  # [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim]
+        both = ops.reshape(both, (batch, seq, len(projections), self.heads, self.head_dim))
+        # [batch, seq, projections, heads, head_dim] -> projections x [batch, heads, seq, head_dim]
+        return tf.unstack(tf.transpose(both, (2, 0, 3, 1, 4)), len(projections))
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -210,7 +216,7 @@ class TransformerLayer(keras.layers.Layer):
         """
         in_rows = wanted is not None and len(wanted.shape) == 2
         asking = tf.gather(x, wanted, batch_dims=1) if in_rows else x
-        attended = self.attention(x, penalty, asking, training=training, seed=seed)
+        attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed)
         if wanted is not None and not in_rows:
             asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
         attended = self.attention_dropout(attended, training=training, seed=seed)
