@@ -41,6 +41,12 @@ def dense(units: int, name: str, config: BertConfig, **options) -> keras.layers.
     return keras.layers.Dense(units, kernel_initializer=initializer(config), name=name, **options)
 
 
+def product(x, *layers: keras.layers.Dense):
+    """Returns x [..., inputs] times the kernels of all the layers side by side, without biases: [..., units of all]."""
+    kernels = [layer.kernel for layer in layers]
+    return tf.tensordot(x, ops.concatenate(kernels, axis=1) if len(kernels) > 1 else ops.convert_to_tensor(kernels[0]), 1)
+
+
 def layer_norm(name: str = "LayerNorm") -> keras.layers.LayerNormalization:
     """Returns a LayerNorm that computes in float32 under every precision."""
     return keras.layers.LayerNormalization(epsilon=LAYER_NORM_EPSILON, dtype="float32", name=name)
@@ -63,34 +69,40 @@ class Dropout(keras.layers.Dropout):
         """Returns `inputs` with a share of its values dropped in training, of the same shape."""
         if seed is None or not training or self.rate == 0:
             return super().call(inputs, training=training)
-        return inputs * self._mask(tf.shape(inputs), seed + tf.constant([0, self.salt], seed.dtype), inputs.dtype)
+        return inputs * self.mask(inputs, seed)
 
-    def _mask(self, shape, seed, dtype):
-        """Returns 0 where a value is dropped and elsewhere what makes up for it, dtype[shape].
+    def mask(self, inputs, seed):
+        """Returns 0 where one of `inputs` is dropped and elsewhere what makes up for it, of their shape and dtype.
 
         16 random bits decide on a value, so that one draw of 32 serves two: half the cost, and a rate that is exact to 2^-17.
         """
-        size, dropped = tf.reduce_prod(shape), round(self.rate * 2**16)
-        words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.uint32)
+        shape, size, dropped = tf.shape(inputs), tf.size(inputs), round(self.rate * 2**16)
+        words = tf.random.stateless_uniform([(size + 1) // 2], seed + tf.constant([0, self.salt], seed.dtype), None, None, tf.uint32)
         draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
-        return tf.cast(draws >= tf.constant(dropped, tf.uint16), dtype) * (2**16 / (2**16 - dropped))
+        return tf.cast(draws >= tf.constant(dropped, tf.uint16), inputs.dtype) * (2**16 / (2**16 - dropped))
 
 
 class AddNorm(keras.layers.LayerNormalization):
-    """LayerNorm of a sum, computed in float32 under every precision; the result has the dtype of what is added."""
+    """What ends each half of a layer: LayerNorm of its input and what it made of it, the last product's bias and dropout included.
 
-    def __init__(self, fuse: bool, name: str):
-        """Takes the encoder's `fuse`, and a name."""
+    It is computed in float32 under every precision; the result has the dtype of what comes in.
+    """
+
+    def __init__(self, dropout: float, salt: int, fuse: bool, name: str):
+        """Takes the dropout's rate and salt, the encoder's `fuse`, and a name."""
         # no autocast: what comes in half precision is widened where it is used, and the variables stay float32
         super().__init__(epsilon=LAYER_NORM_EPSILON, dtype="float32", autocast=False, name=name)
+        self.dropout = Dropout(dropout, salt, name="dropout", dtype="float32", autocast=False)
         self.fuse = fuse
 
-    def call(self, x, added, training=False):
-        """Returns LayerNorm(x + added) of x and added [..., hidden], of that shape."""
-        if self.fuse and training:
-            gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
-            return fused.add_norm(x, added, gamma, beta, tf.constant(self.epsilon))
-        return ops.cast(super().call(x + added), x.dtype)
+    def call(self, x, product, bias, training=False, seed=None):
+        """Returns LayerNorm(x + dropout(product + bias)) of x and product [..., hidden], of that shape, and bias [hidden]."""
+        if not self.fuse or not training or seed is None:
+            added = self.dropout(tf.nn.bias_add(product, bias), training=training, seed=seed)
+            return ops.cast(super().call(x + added), x.dtype)
+        mask = self.dropout.mask(product, seed) if self.dropout.rate else tf.ones([1], x.dtype)
+        gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
+        return fused.add_norm(x, product, bias, mask, gamma, beta, tf.constant(self.epsilon))
 
 
 class Embeddings(keras.layers.Layer):
@@ -98,7 +110,8 @@ class Embeddings(keras.layers.Layer):
 
     def __init__(self, config: BertConfig, **options):
         """Takes the model's shape."""
-        super().__init__(**options)
+        # no autocast: what is gathered from the tables is narrowed, not whole tables
+        super().__init__(autocast=False, **options)
         self.config = config
         self.norm = layer_norm()
         self.dropout = Dropout(config.hidden_dropout_prob, salt=0, name="dropout", dtype=self.dtype_policy)
@@ -117,7 +130,7 @@ class Embeddings(keras.layers.Layer):
 
     def call(self, input_ids, segment_ids, position_ids=None, training=False, seed=None):
         """Returns compute_dtype[batch, seq, hidden] from int[batch, seq] ids, segments and, where they do not count up, positions."""
-        x = tf.gather(ops.cast(self.word_embeddings, self.compute_dtype), input_ids)  # [batch, seq] -> [batch, seq, hidden]
+        x = ops.cast(tf.gather(self.word_embeddings, input_ids), self.compute_dtype)  # [batch, seq] -> [batch, seq, hidden]
         # Few segments: a product with a one-hot matrix has a cheaper gradient than a gather (no scatter over two rows).
         one_hot = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype)
         x = x + ops.matmul(one_hot, ops.cast(self.token_type_embeddings, self.compute_dtype))
@@ -127,7 +140,7 @@ class Embeddings(keras.layers.Layer):
 
 
 class SelfAttention(keras.layers.Layer):
-    """Multi-head scaled dot-product attention of a sequence, or of some places in it, on the sequence, up to the output projection."""
+    """Multi-head scaled dot-product attention of a sequence, or of some places in it, on the sequence, and the output projection."""
 
     def __init__(self, config: BertConfig, salt: int, **options):
         """Takes the model's shape and the dropout's salt."""
@@ -146,7 +159,7 @@ class SelfAttention(keras.layers.Layer):
             layer.build(input_shape)
 
     def call(self, x, penalty, asking=None, training=False, seed=None):
-        """Returns [batch, n, hidden]: what the places `asking`, of that shape, take from x [batch, seq, hidden].
+        """Returns [batch, n, hidden], without the output's bias: what the places `asking`, of that shape, take from x [batch, seq, hidden].
 
         Args:
           x: The sequence.
@@ -166,13 +179,12 @@ class SelfAttention(keras.layers.Layer):
         shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
         shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
-        return self.output_dense(ops.reshape(mixed, ops.shape(asking)))
+        return product(ops.reshape(mixed, ops.shape(asking)), self.output_dense)
 
     def _heads_of(self, x, *projections):
         """Returns what each of the projections makes of x [batch, seq, hidden], in one product: [batch, heads, seq, head_dim] each."""
-        kernel = ops.concatenate([layer.kernel for layer in projections], axis=1)
         bias = ops.concatenate([layer.bias for layer in projections], axis=0)
-        both = tf.nn.bias_add(tf.tensordot(x, kernel, 1), bias)
+        both = tf.nn.bias_add(product(x, *projections), bias)
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
         both = ops.reshape(both, (batch, seq, len(projections), self.heads, self.head_dim))
         # [batch, seq, projections, heads, head_dim] -> projections x [batch, heads, seq, head_dim]
@@ -188,12 +200,10 @@ class TransformerLayer(keras.layers.Layer):
         self.config, self.fuse = config, fuse
         salt = 1 + 3 * index
         self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
-        self.attention_dropout = Dropout(config.hidden_dropout_prob, salt + 1, name="attention_dropout", dtype=self.dtype_policy)
-        self.attention_norm = AddNorm(fuse, name="attention_norm")
+        self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, fuse, name="attention_norm")
         self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
         self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
-        self.output_dropout = Dropout(config.hidden_dropout_prob, salt + 2, name="output_dropout", dtype=self.dtype_policy)
-        self.output_norm = AddNorm(fuse, name="output_norm")
+        self.output_norm = AddNorm(config.hidden_dropout_prob, salt + 2, fuse, name="output_norm")
 
     def build(self, input_shape, penalty_shape=None):
         """Creates the block's variables."""
@@ -219,14 +229,16 @@ class TransformerLayer(keras.layers.Layer):
         attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed)
         if wanted is not None and not in_rows:
             asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
-        attended = self.attention_dropout(attended, training=training, seed=seed)
-        x = self.attention_norm(asking, attended, training=training)
+        x = self.attention_norm(asking, attended, tf.convert_to_tensor(self.attention.output_dense.bias), training=training, seed=seed)
         # [..., hidden] -> [..., intermediate] -> [..., hidden]
-        wide = self.intermediate(x)
-        is_fused = self.fuse and training and self.config.hidden_act == "gelu"
-        fed = self.output_dense(fused.gelu(wide) if is_fused else activation(self.config)(wide))
-        fed = self.output_dropout(fed, training=training, seed=seed)
-        return self.output_norm(x, fed, training=training)
+        wide = product(x, self.intermediate)
+        bias = tf.convert_to_tensor(self.intermediate.bias)
+        if self.fuse and training and self.config.hidden_act == "gelu":
+            wide = fused.bias_gelu(wide, bias)
+        else:
+            wide = activation(self.config)(tf.nn.bias_add(wide, bias))
+        fed = product(wide, self.output_dense)
+        return self.output_norm(x, fed, tf.convert_to_tensor(self.output_dense.bias), training=training, seed=seed)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -5,6 +5,7 @@ a chain keeps its inputs alone and computes the rest again, in float32 registers
 operations.
 """
 
+import functools
 import math
 
 import tensorflow as tf
@@ -13,29 +14,45 @@ _GELU_CUBIC = 0.044715
 _GELU_SCALE = math.sqrt(2.0 / math.pi)
 
 
-@tf.custom_gradient
-def gelu(x: tf.Tensor):
-    """Returns the tanh approximation of gelu, of the shape and dtype of x."""
-    return _gelu(x), lambda upstream: _gelu_gradient(x, upstream)
+# XLA compiles for each shape it meets; the graph is traced for the first two only.
+_compiled = functools.partial(tf.function, jit_compile=True, reduce_retracing=True)
 
 
 @tf.custom_gradient
-def add_norm(x: tf.Tensor, added: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: tf.Tensor):
-    """Returns LayerNorm(x + added) over the last axis, of the shape and dtype of x.
+def bias_gelu(x: tf.Tensor, bias: tf.Tensor):
+    """Returns the tanh approximation of gelu of x + bias, of the shape and dtype of x.
 
     Args:
       x: [..., hidden].
-      added: [..., hidden].
+      bias: [hidden], of the same dtype.
+    """
+
+    def gradient(upstream):
+        return _shaped(_bias_gelu_gradient(x, bias, upstream), (x, bias))
+
+    return _shaped([_bias_gelu(x, bias)], [x])[0], gradient
+
+
+@tf.custom_gradient
+def add_norm(x: tf.Tensor, added: tf.Tensor, bias: tf.Tensor, mask: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: tf.Tensor):
+    """Returns LayerNorm(x + (added + bias) * mask) over the last axis, of the shape and dtype of x.
+
+    Args:
+      x: [..., hidden].
+      added: [..., hidden], of the same dtype, as all up to `mask`.
+      bias: [hidden].
+      mask: [..., hidden], a dropout's, or [1].
       gamma: float32[hidden], the scale.
       beta: float32[hidden], the offset.
       epsilon: float32[], added to the variance.
     """
 
     def gradient(upstream):
-        both, gamma_gradient, beta_gradient = _add_norm_gradient(x, added, gamma, epsilon, upstream)
-        return both, both, gamma_gradient, beta_gradient, None
+        gradients = _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream)
+        of_x, of_added, of_bias, of_gamma, of_beta = _shaped(gradients, (x, added, bias, gamma, beta))
+        return of_x, of_added, of_bias, None, of_gamma, of_beta, None
 
-    return _add_norm(x, added, gamma, beta, epsilon), gradient
+    return _shaped([_add_norm(x, added, bias, mask, gamma, beta, epsilon)], [x])[0], gradient
 
 
 def _inner(x):
@@ -43,43 +60,59 @@ def _inner(x):
     return _GELU_SCALE * (x + _GELU_CUBIC * x * x * x), _GELU_SCALE * (1.0 + 3.0 * _GELU_CUBIC * x * x)
 
 
-@tf.function(jit_compile=True)
-def _gelu(x):
-    wide = tf.cast(x, tf.float32)
+@_compiled
+def _bias_gelu(x, bias):
+    wide = _wide(x) + _wide(bias)
     return tf.cast(0.5 * wide * (1.0 + tf.tanh(_inner(wide)[0])), x.dtype)
 
 
-@tf.function(jit_compile=True)
-def _gelu_gradient(x, upstream):
-    wide = tf.cast(x, tf.float32)
+@_compiled
+def _bias_gelu_gradient(x, bias, upstream):
+    wide = _wide(x) + _wide(bias)
     inner, slope = _inner(wide)
     tanh = tf.tanh(inner)
-    gradient = 0.5 * (1.0 + tanh) + 0.5 * wide * (1.0 - tanh * tanh) * slope
-    return tf.cast(gradient * tf.cast(upstream, tf.float32), x.dtype)
+    gradient = (0.5 * (1.0 + tanh) + 0.5 * wide * (1.0 - tanh * tanh) * slope) * _wide(upstream)
+    return tf.cast(gradient, x.dtype), tf.cast(_over_rows(gradient), bias.dtype)
 
 
-def _standardized(x, added, epsilon):
-    """Returns x + added with mean 0 and variance 1 over the last axis, and the factor that made it so: float32."""
-    total = tf.cast(x + added, tf.float32)
+def _standardized(x, added, bias, mask, epsilon):
+    """Returns the sum with mean 0 and variance 1 over the last axis, and the factor that made it so: float32."""
+    total = _wide(x) + (_wide(added) + _wide(bias)) * _wide(mask)
     centred = total - tf.reduce_mean(total, -1, keepdims=True)
     factor = tf.math.rsqrt(tf.reduce_mean(centred * centred, -1, keepdims=True) + epsilon)
     return centred * factor, factor
 
 
-@tf.function(jit_compile=True)
-def _add_norm(x, added, gamma, beta, epsilon):
-    standardized, _ = _standardized(x, added, epsilon)
+@_compiled
+def _add_norm(x, added, bias, mask, gamma, beta, epsilon):
+    standardized, _ = _standardized(x, added, bias, mask, epsilon)
     return tf.cast(standardized * gamma + beta, x.dtype)
 
 
-@tf.function(jit_compile=True)
-def _add_norm_gradient(x, added, gamma, epsilon, upstream):
-    standardized, factor = _standardized(x, added, epsilon)
-    upstream = tf.cast(upstream, tf.float32)
-    # [..., hidden] -> [hidden]
-    rows = tf.range(tf.rank(upstream) - 1)
-    gamma_gradient, beta_gradient = tf.reduce_sum(upstream * standardized, rows), tf.reduce_sum(upstream, rows)
+@_compiled
+def _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream):
+    """Returns the gradients of x, added, bias, gamma and beta."""
+    standardized, factor = _standardized(x, added, bias, mask, epsilon)
+    upstream = _wide(upstream)
     scaled = upstream * gamma
     along = tf.reduce_mean(scaled * standardized, -1, keepdims=True)
     total = factor * (scaled - tf.reduce_mean(scaled, -1, keepdims=True) - standardized * along)
-    return tf.cast(total, x.dtype), gamma_gradient, beta_gradient
+    kept = total * _wide(mask)
+    narrow = tf.cast(total, x.dtype), tf.cast(kept, x.dtype), tf.cast(_over_rows(kept), bias.dtype)
+    return *narrow, _over_rows(upstream * standardized), _over_rows(upstream)
+
+
+def _shaped(values, models):
+    """Returns the values, each known to have its model's shape, which a graph traced for all shapes does not know."""
+    for value, model in zip(values, models, strict=True):
+        value.set_shape(model.shape)
+    return values
+
+
+def _wide(x):
+    return tf.cast(x, tf.float32)
+
+
+def _over_rows(x):
+    """Returns the sum of x [..., hidden] over all but the last axis: [hidden]."""
+    return tf.reduce_sum(x, tf.range(tf.rank(x) - 1))

@@ -1,5 +1,6 @@
 """The fused chains: the values and the gradients of the operations that they stand for."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,43 +20,56 @@ def with_gradients(function, *arguments):
     return [output, *tape.gradient(loss, arguments)]
 
 
-def test_gelu():
-    x = np.linspace(-8, 8, 4001).astype(np.float32)
-    for found, expected in zip(with_gradients(fused.gelu, x), with_gradients(lambda x: tf.nn.gelu(x, approximate=True), x), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=5e-6, atol=2e-6)
-    half = fused.gelu(tf.constant(x, tf.bfloat16))
+def test_bias_gelu():
+    rng = np.random.default_rng(2)
+    x, bias = np.linspace(-8, 8, 400 * 48).reshape(20, 20, 48).astype(np.float32), rng.normal(0, 1, 48).astype(np.float32)
+    found = with_gradients(fused.bias_gelu, x, bias)
+    expected = with_gradients(
+        lambda *values: tf.nn.gelu(tf.nn.bias_add(*values), approximate=True), *(v.astype(np.float64) for v in (x, bias))
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=5e-6, atol=5e-6)
+    half = fused.bias_gelu(tf.constant(x, tf.bfloat16), tf.constant(bias, tf.bfloat16))
     assert half.dtype == tf.bfloat16
     # one rounding at the end, of what was computed in float32
-    exact = tf.nn.gelu(tf.cast(tf.constant(x, tf.bfloat16), tf.float32), approximate=True)
-    np.testing.assert_allclose(tf.cast(half, tf.float32), exact, rtol=2**-8, atol=1e-6)
+    total = tf.cast(tf.constant(x, tf.bfloat16), tf.float32) + tf.cast(tf.constant(bias, tf.bfloat16), tf.float32)
+    np.testing.assert_allclose(tf.cast(half, tf.float32), tf.nn.gelu(total, approximate=True), rtol=2**-8, atol=1e-6)
 
 
+@pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("shape", [(3, 5, 48), (7, 48)])
-def test_add_norm(shape):
+def test_add_norm(shape, drops):
     rng = np.random.default_rng(3)
-    x, added = rng.normal(1, 2, shape), rng.normal(0, 1, shape)
+    x, added, bias = rng.normal(1, 2, shape), rng.normal(0, 1, shape), rng.normal(0, 1, shape[-1])
+    mask = (rng.random(shape) < 0.8) / 0.8 if drops else np.ones(1)
     gamma, beta = rng.normal(1, 0.3, shape[-1]), rng.normal(0, 0.3, shape[-1])
 
-    def written_out(x, added, gamma, beta):
-        mean, variance = tf.nn.moments(x + added, -1, keepdims=True)
-        return (x + added - mean) / tf.sqrt(variance + 1e-12) * gamma + beta
+    def written_out(x, added, bias, gamma, beta):
+        total = x + (added + bias) * mask
+        mean, variance = tf.nn.moments(total, -1, keepdims=True)
+        return (total - mean) / tf.sqrt(variance + 1e-12) * gamma + beta
 
-    expected = with_gradients(written_out, x, added, gamma, beta)  # in float64
-    narrow = [value.astype(np.float32) for value in (x, added, gamma, beta)]
-    found = with_gradients(lambda *values: fused.add_norm(*values, tf.constant(1e-12)), *narrow)
+    def fused_one(x, added, bias, gamma, beta):
+        return fused.add_norm(x, added, bias, tf.constant(mask, tf.float32), gamma, beta, tf.constant(1e-12))
+
+    values = (x, added, bias, gamma, beta)
+    expected = with_gradients(written_out, *values)  # in float64
+    found = with_gradients(fused_one, *(value.astype(np.float32) for value in values))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-4)
 
 
-def test_gradients_of_a_whole_encoder():
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_gradients_of_a_whole_encoder(dropout):
     inputs = {name: tf.constant(features()[name]) for name in ("input_ids", "input_mask", "segment_ids")}
-    plain, quick = BertEncoder(CONFIG), BertEncoder(CONFIG, fuse=True)
+    config = BertConfig(**(vars(CONFIG) | {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}))
+    plain, quick = BertEncoder(config), BertEncoder(config, fuse=True)
     for variable, other in zip(quick.trainable_variables, plain.trainable_variables):
         variable.assign(other)
 
     def gradients(encoder):
         with tf.GradientTape() as tape:
-            outputs = encoder(inputs, training=True)
+            outputs = encoder(inputs, training=True, seed=tf.constant([3, 4]))
             loss = tf.reduce_sum(outputs["sequence_output"] ** 3) + tf.reduce_sum(outputs["pooled_output"] ** 3)
         return tape.gradient(loss, [v.value for v in encoder.trainable_variables])
 
@@ -66,25 +80,21 @@ def test_gradients_of_a_whole_encoder():
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * largest, err_msg=variable.path)
 
 
-def test_scale_and_offset_stay_float32_in_a_half_precision_layer():
-    config = BertConfig(**(vars(CONFIG) | {"num_hidden_layers": 1}))
-    for fuse in (False, True):
-        encoder = BertEncoder(config, fuse=fuse, dtype="mixed_bfloat16")
-        layer = encoder.transformer[0]
-        layer.output_dense.kernel.assign(tf.zeros_like(layer.output_dense.kernel))
-        exact = 1 + 2.0**-12  # which bfloat16 rounds to 1
-        norm = AddNorm(fuse, name="norm")
-        norm.build((None, config.hidden_size))
-        norm.beta.assign(tf.fill([config.hidden_size], exact))
-        norm.gamma.assign(tf.zeros([config.hidden_size]))
+@pytest.mark.parametrize("fuse", [False, True])
+def test_scale_and_offset_stay_float32_under_half_precision(fuse):
+    class Half(keras.layers.Layer):
+        def __init__(self):
+            super().__init__(dtype="mixed_bfloat16")
+            self.norm = AddNorm(0.0, 1, fuse, name="norm")
+            self.norm.build((None, 8))
 
-        def inside(x, norm=norm):
-            return norm(tf.cast(x, tf.float32), tf.cast(x, tf.float32), training=True)
+        def call(self, x):
+            return self.norm(tf.cast(x, tf.float32), tf.cast(x, tf.float32), tf.zeros(8), training=True, seed=tf.constant([1, 2]))
 
-        layer.call = lambda x, penalty, training, seed, inside=inside: inside(x)
-        inputs = {name: tf.constant(features()[name]) for name in ("input_ids", "input_mask", "segment_ids")}
-        found = encoder(inputs, training=True)["all_layers"][-1]
-        np.testing.assert_array_equal(found, np.full(found.shape, exact, np.float32))
+    layer, exact = Half(), 1 + 2.0**-12  # which bfloat16 rounds to 1
+    layer.norm.gamma.assign(tf.zeros(8))
+    layer.norm.beta.assign(tf.fill([8], exact))
+    np.testing.assert_array_equal(layer(tf.ones([2, 8])), np.full((2, 8), exact, np.float32))
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
