@@ -125,8 +125,8 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
             sys.exit(PREEMPTED_EXIT_CODE)
         if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
             _fail(
-                f"out of memory ({one_line(error)[:200]}); in training, --gradient_accumulation_steps=2 (4, 8, ...) and --recompute need "
-                "less and change no result; else give a smaller batch size of what was running, --max_seq_length or model"
+                f"out of memory ({one_line(error)[:200]}); in training, --auto_batch, --gradient_accumulation_steps=2 (4, 8, ...) and "
+                "--recompute need less and change no result; else give a smaller batch size of what was running, --max_seq_length or model"
             )
         raise
 

@@ -51,6 +51,9 @@ class TrainingConfig:
     gradient_accumulation_steps: int = flag(
         1, help="Parts that a batch is cut into and goes through one after another: less memory, the same step.", identity=False
     )
+    auto_batch: bool = flag(
+        False, help="Set --gradient_accumulation_steps to the fewest parts that fit into the memory that is free.", identity=False
+    )
     clip_per_replica: bool = flag(
         False, help="Clip each device's gradient before they are averaged, as the original does on a TPU; default: the whole batch's."
     )
@@ -98,6 +101,15 @@ class TrainingConfig:
         require(
             not self.use_tpu or self.distribution in ("auto", "tpu"),
             f"use_tpu is true, but distribution is {self.distribution}; choose one",
+        )
+        require(
+            not self.auto_batch or self.gradient_accumulation_steps == 1,
+            f"auto_batch is true and gradient_accumulation_steps is {self.gradient_accumulation_steps}; choose one",
+        )
+        require(
+            not (self.auto_batch and self.deterministic),
+            "auto_batch goes by the memory that is free, so a run might not be repeated to the bit; with deterministic give "
+            "gradient_accumulation_steps",
         )
         require(self.num_frozen_layers >= 0, f"num_frozen_layers is {self.num_frozen_layers}; give 0 or more")
         require(0 < self.layer_decay <= 1, f"layer_decay is {self.layer_decay}; give a number above 0, at most 1 (0.65 to 0.95 are common)")

@@ -68,7 +68,10 @@ def run(config: PretrainConfig) -> dict[str, Any]:
                 logging.info("a model that knows nothing has a loss near %.2f; far from it, something is wrong with the data", chance)
             if config.pack_sequences and training.static_shapes:
                 raise InputError("pack_sequences is true, but a TPU takes batches of one shape; leave it out")
-            training.train(lambda: _train_batches(config, model_config, train_files), Scoring(eval_scores, "loss", lower_is_better=True))
+            training.train(
+                lambda: _train_batches(config, model_config, train_files, training.num_micro_batches),
+                Scoring(eval_scores, "loss", lower_is_better=True),
+            )
         if config.do_eval:
             results |= eval_scores() | {"global_step": training.step}
             run_directory.write_eval_results(training.folder, results)
@@ -77,10 +80,10 @@ def run(config: PretrainConfig) -> dict[str, Any]:
         return results | {"global_step": training.step}
 
 
-def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile]) -> Batches:
+def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile], num_micro_batches: int) -> Batches:
     records, axes = ShuffledRecords(files, config.random_seed), _axes(config, model_config)
     if config.pack_sequences:
-        batches = PackedBatches(records, PRETRAINING, axes, config.train_batch_size, config.gradient_accumulation_steps)
+        batches = PackedBatches(records, PRETRAINING, axes, config.train_batch_size, num_micro_batches)
     else:
         batches = Batches(records, PRETRAINING, axes, config.train_batch_size)
     logging.info("training on %d examples in %d %s", batches.num_records, len(files), "file" if len(files) == 1 else "files")

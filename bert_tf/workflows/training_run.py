@@ -1,6 +1,7 @@
 """What every training workflow is built on: model, optimizer and step, what they start from, and the directory they end up in."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import tempfile
@@ -19,7 +20,7 @@ from bert_tf.convert.names import GLOBAL_STEP, model_state, training_state
 from bert_tf.data.batches import Batches
 from bert_tf.errors import InputError
 from bert_tf.modeling.losses import Objective
-from bert_tf.training import precision, record, strategy
+from bert_tf.training import memory, precision, record, strategy
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps
 from bert_tf.training.evaluation import Evaluator
 from bert_tf.training.loop import Limits, Trainer
@@ -28,6 +29,9 @@ from bert_tf.training.record import Throughput
 from bert_tf.training.selection import Scoring, Selection, best_checkpoint
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.workflows import model_folder, run_directory
+
+# What --auto_batch fills of the memory that is free: the arithmetic is not exact, and others use memory too.
+_SAFE_SHARE = 0.85
 
 
 @dataclass
@@ -40,6 +44,7 @@ class TrainingRun:
       folder: Where results go: --output_dir, and for a worker other than the chief a folder that is thrown away.
       is_chief: Whether this process is the one that exports.
       static_shapes: Whether all batches must have one shape: on a TPU.
+      num_micro_batches: Parts that each device's share of a batch goes through in.
     """
 
     model: keras.Model
@@ -47,6 +52,7 @@ class TrainingRun:
     folder: str
     is_chief: bool
     static_shapes: bool
+    num_micro_batches: int
     _make_model: Callable[[keras.DTypePolicy, bool], keras.Model]
     _evaluator: Evaluator
     _strategy: tf.distribute.Strategy
@@ -167,6 +173,8 @@ def open_run(
     newest = run_directory.find_checkpoint(config, identity)
     devices = strategy.connect(config)
     is_chief = strategy.is_chief(devices)
+    free = None if strategy.is_tpu(devices) else memory.available_bytes()
+    num_micro_batches = config.gradient_accumulation_steps
     layers = model_config.num_hidden_layers
     with devices.scope():
         policy = precision.policy(config.precision, config.jit_compile)
@@ -177,7 +185,8 @@ def open_run(
         )
         if config.do_train:
             optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
-            options = StepOptions(config.random_seed, config.jit_compile, config.gradient_accumulation_steps, config.clip_per_replica)
+            num_micro_batches = _num_micro_batches(config, model_config, model, devices.num_replicas_in_sync, free)
+            options = StepOptions(config.random_seed, config.jit_compile, num_micro_batches, config.clip_per_replica)
             loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
             trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
             state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
@@ -196,6 +205,7 @@ def open_run(
             folder,
             is_chief,
             strategy.is_tpu(devices),
+            num_micro_batches,
             make_model,
             Evaluator(model, objective, devices),
             devices,
@@ -242,6 +252,32 @@ def _restore(
     elif not config.do_train:
         raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
     return 0
+
+
+def _num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: keras.Model, num_replicas: int, free: float | None) -> int:
+    """Returns how many parts a device's share of the batch goes through in, and tells how much memory that needs of what is free."""
+    size = config.train_batch_size // num_replicas
+    masks, number = getattr(config, "max_predictions_per_seq", 0), tf.as_dtype(model.compute_dtype).size
+    whole = memory.StepShape(size, config.max_seq_length, masks, number, config.recompute)
+    num_parameters, count = model.count_params(), config.gradient_accumulation_steps
+    if config.auto_batch:
+        if free is None:
+            raise InputError("auto_batch is true, but how much memory is free is not known here; give --gradient_accumulation_steps")
+        count = memory.micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free)
+        logging.info("--auto_batch: each device's %d examples go through in %d part%s", size, count, "" if count == 1 else "s")
+    part = dataclasses.replace(whole, rows=max(1, size // count))
+    needed = memory.step_bytes(model_config, num_parameters, part)
+    if free is None:
+        logging.info("a step needs about %.1f GB of memory", needed / 1e9)
+    elif needed <= free:
+        logging.info("a step needs about %.1f GB of memory; %.1f GB are free", needed / 1e9, free / 1e9)
+    else:
+        logging.warning(
+            "a step needs about %.1f GB of memory and %.1f GB are free; --auto_batch, --gradient_accumulation_steps and --recompute need "
+            "less and change no result",
+            *(needed / 1e9, free / 1e9),
+        )
+    return count
 
 
 def _optimizer(config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int) -> Optimizer:

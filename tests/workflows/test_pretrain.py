@@ -12,9 +12,11 @@ import tensorflow as tf
 from bert_tf.config import BertConfig, PretrainConfig
 from bert_tf.data.records import RecordFile, write_records
 from bert_tf.errors import InputError
+from bert_tf.modeling.models import PretrainingModel
+from bert_tf.training import memory
 from bert_tf.workflows import pretrain
 from tests.conftest import SHARED, needs_shared
-from tests.workflows.conftest import assert_equal_weights, pretrain_config, weights
+from tests.workflows.conftest import MASKS, SEQ, assert_equal_weights, pretrain_config, weights
 
 
 def test_trains_evaluates_and_exports(made, tmp_path):
@@ -238,3 +240,23 @@ def test_evaluation_needs_no_optimizer_and_finds_its_own_model(made, tmp_path):
     assert found["loss"] == pytest.approx(expected["loss"], abs=1e-6)
     with pytest.raises(InputError, match="adam_m, so it is no state of a training"):
         pretrain.run(pretrain_config(made, tmp_path / "run"))
+
+
+def test_auto_batch_cuts_the_batch_to_what_is_free(made, tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", logger="absl")
+    shape = BertConfig.from_json((made / "bert_config.json").read_text())
+    half = memory.step_bytes(shape, PretrainingModel(shape).count_params(), memory.StepShape(8, SEQ, MASKS, 4))
+    # 85 % of it is to be used
+    (tmp_path / "meminfo").write_text(f"MemAvailable: {half / 0.85 / 1024 + 1:.0f} kB\n")
+    monkeypatch.setattr(memory, "_MEMORY_INFO", str(tmp_path / "meminfo"))
+    monkeypatch.setattr(memory, "_LIMITS", ())
+    config = pretrain_config(made, tmp_path / "run", train_batch_size=16, precision="float32", auto_batch=True)
+    assert pretrain.run(config)["global_step"] == 6
+    assert "--auto_batch: each device's 16 examples go through in 2 parts" in caplog.text
+    assert "a step needs about 0.5 GB of memory; 0.6 GB are free" in caplog.text
+
+
+@pytest.mark.parametrize("changes, message", [({"gradient_accumulation_steps": 2}, "choose one"), ({"deterministic": True}, "repeated")])
+def test_auto_batch_with_what_contradicts_it(made, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        pretrain_config(made, tmp_path, auto_batch=True, **changes)

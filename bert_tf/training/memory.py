@@ -1,0 +1,109 @@
+"""How much memory a training step needs, by arithmetic, and how much there is: known before the first step runs out of it."""
+
+import re
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from bert_tf.config import BertConfig
+
+# TensorFlow, its threads and the data pipeline.
+_BASE_BYTES = 0.5e9
+# Weights, their gradients, Adam's m and v, and what the update itself holds for a moment: float32 each.
+_BYTES_PER_PARAMETER = 4 * 4
+_MEMORY_INFO = "/proc/meminfo"
+# What a container may use, and uses.
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+@dataclass(frozen=True)
+class StepShape:
+    """What passes through the model at once on one device.
+
+    Attributes:
+      rows: Examples.
+      seq: Their length.
+      masks: Masked positions of each that go through the vocabulary.
+      compute_bytes: Bytes a number: 4 in float32, 2 in half precision.
+      recompute: Whether each layer keeps its input alone.
+    """
+
+    rows: int
+    seq: int
+    masks: int
+    compute_bytes: int
+    recompute: bool = False
+
+
+def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> float:
+    """Returns about how many bytes a training step holds at its peak, TensorFlow itself included.
+
+    A layer keeps for its backward pass, a place: its input, queries, keys and values twice, the two results before and after each
+    LayerNorm with their dropout masks, the wide layer before and after its activation, and for each head and each place looked at
+    the softmax in float32 and three times in the precision of the products.
+
+    Args:
+      config: The model's shape.
+      num_parameters: The model's parameters.
+      shape: The batch, or the part of it that goes through at once.
+    """
+    places, number = shape.rows * shape.seq, shape.compute_bytes
+    heads = config.num_attention_heads * shape.seq
+    layer = number * (14 * config.hidden_size + 2 * config.intermediate_size + 3 * heads) + 4 * heads
+    kept = number * config.hidden_size if shape.recompute else layer
+    layers = config.num_hidden_layers * kept + (layer if shape.recompute else 0)
+    # logits, what the softmax makes of them and their gradient
+    vocabulary = shape.rows * shape.masks * config.vocab_size * (4 + 4 + 2 * number)
+    # each variable once more in the precision of the products, and its gradient
+    copies = 0 if number == 4 else 2 * number
+    return _BASE_BYTES + num_parameters * (_BYTES_PER_PARAMETER + copies) + places * layers + vocabulary
+
+
+def available_bytes() -> float | None:
+    """Returns how much memory each device still has for this process, or None where the system does not say."""
+    devices = [each.memory_limit for each in _local_devices() if each.device_type == "GPU"]
+    if devices:
+        return min(devices)
+    with_limits = [_free_in_machine(), *(_free_in_container(*paths) for paths in _LIMITS)]
+    known = [free for free in with_limits if free is not None]
+    return min(known) if known else None
+
+
+def micro_batches(config: BertConfig, num_parameters: int, shape: StepShape, free: float) -> int:
+    """Returns the fewest equal parts of `shape.rows` of which one at a time fits into `free` bytes; all single where none does."""
+    for count in range(1, shape.rows + 1):
+        if shape.rows % count == 0:
+            part = StepShape(shape.rows // count, shape.seq, shape.masks, shape.compute_bytes, shape.recompute)
+            if step_bytes(config, num_parameters, part) <= free:
+                return count
+    return shape.rows
+
+
+def _local_devices():
+    if not tf.config.list_physical_devices("GPU"):
+        return []
+    from tensorflow.python.client import device_lib  # the only place that tells a GPU's memory
+
+    return device_lib.list_local_devices()
+
+
+def _free_in_machine() -> float | None:
+    text = _read(_MEMORY_INFO)
+    found = re.search(r"^MemAvailable:\s*(\d+) kB$", text or "", re.MULTILINE)
+    return None if found is None else int(found[1]) * 1024
+
+
+def _free_in_container(limit: str, used: str) -> float | None:
+    texts = [(_read(path) or "").strip() for path in (limit, used)]
+    return float(texts[0]) - float(texts[1]) if all(text.isdigit() for text in texts) else None
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:  # not Linux, or no such limit
+        return None
