@@ -42,7 +42,7 @@ def main():
     rows = finetune._rows(config, spec, TRAIN)
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, True), 128)
     batches = finetune._batches(config, _Run(config.output_dir), TRAIN, rows, featurizer, options["batch"], 10_000)
-    model = ClassificationModel(shape, len(spec.labels), dtype=keras.DTypePolicy(options["dtype"]))
+    model = ClassificationModel(shape, len(spec.labels), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
     optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(5e-5, 10_000, 1_000))
     step = TrainStep(model, losses.CLASSIFICATION, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
     iterator = iter(distributed(tf.distribute.get_strategy(), batches, 0, 10_000))

@@ -26,7 +26,7 @@ def main():
     axes = {"seq": options["seq"], "masks": options["masks"]}
     kind = PackedBatches if options.get("pack") else Batches
     batches = kind(ShuffledRecords([RecordFile(options["records"])], 1), PRETRAINING, axes, options["batch"])
-    model = PretrainingModel(BertConfig.from_json(json.dumps(options["shape"])), dtype=keras.DTypePolicy(options["dtype"]))
+    model = PretrainingModel(BertConfig.from_json(json.dumps(options["shape"])), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
     optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000))
     step = TrainStep(model, losses.PRETRAINING, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
     iterator = iter(distributed(tf.distribute.get_strategy(), batches, 0, 100_000))
