@@ -90,8 +90,9 @@ class Selection:
             content = {"metric": self._scoring.metric, "best_step": best, "evaluations": self._found}
             with atomic_write(self._path) as file:
                 file.write(json.dumps(content, indent=2) + "\n")
-        metric = self._scoring.metric
-        logging.info("step %d: %s %.4g, %s", step, metric, scores[metric], "the best so far" if best == step else f"best at step {best}")
+        metric, better = self._scoring.metric, "lower" if self._scoring.lower_is_better else "higher"
+        standing = "the best so far" if best == step else f"best at step {best}"
+        logging.info("step %d: %s %.4g (%s is better), %s", step, metric, scores[metric], better, standing)
         if self.is_over:
             logging.info("stopping early: no better %s in %d evaluations", metric, self._patience)
         return scores

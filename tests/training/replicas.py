@@ -36,15 +36,23 @@ def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=F
     iterator = iter(distributed(strategy, Batches(ShuffledRecords(files, 5), PRETRAINING, AXES, BATCH), 0, STEPS))
     figures = [step(iterator, tf.constant(1, tf.int64)) for _ in range(STEPS)]
     told = {name: np.asarray([float(each[name].mean()) for each in figures]) for name in figures[0]}
-    whole = Batches(OrderedRecords(files), PRETRAINING, AXES, 4)
+    # 11 examples: the second batch holds one, and nothing for a second replica
+    whole = Batches(OrderedRecords(files), PRETRAINING, AXES, 10)
     evaluator = Evaluator(model, losses.PRETRAINING, strategy)
     scores, logits = evaluator.evaluate(whole), evaluator.predict(whole)
     return (
         {f"steps/{name}": value for name, value in told.items()}
         | {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}
+        | {"copies": np.asarray([_spread(v.value) for v in model.trainable_variables])}
         | {f"scores/{name}": value for name, value in scores.items()}
         | {f"logits/{name}": value for name, value in logits.items()}
     )
+
+
+def _spread(variable):
+    """Returns the largest difference between the devices' copies of a variable."""
+    copies = [np.asarray(copy) for copy in getattr(variable, "values", [variable])]
+    return max(np.abs(copy - copies[0]).max() for copy in copies)
 
 
 def clipped_by_halves(path):

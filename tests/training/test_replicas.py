@@ -36,6 +36,7 @@ def results(pretraining_file, tmp_path_factory):
 @pytest.mark.parametrize("way, reference", WAYS)
 def test_losses_weights_and_scores_are_those_of_one_device(results, way, reference):
     found, expected = results[way], results[reference]
+    assert not found["copies"].any(), "every device holds the same weights to the bit"
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         tolerance = 1e-4 if name.startswith(("weights/", "logits/")) else 1e-5
