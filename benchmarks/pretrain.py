@@ -7,6 +7,7 @@ line, with each side's peak of memory and the share of the matrix-multiply ceili
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -26,6 +27,26 @@ SHAPES = {"base": ("base", 8), "mini": ("mini", 32)}
 _MOST_EXAMPLES = 1024
 
 
+@contextlib.contextmanager
+def work_on(input_file: str, shape: str, steps: int):
+    """Yields what every side is told, and the share of the places of its examples that hold text.
+
+    Args:
+      input_file: TFRecords of length 128 with 20 masked positions, ids below 30,522.
+      shape: A name in SHAPES.
+      steps: Steps a round.
+    """
+    size, batch = SHAPES[shape]
+    axes = {"seq": 128, "masks": 20}
+    file = RecordFile(input_file)
+    examples = tf.io.parse_example(file.read(np.arange(min(_MOST_EXAMPLES, len(file)))), parse_spec(PRETRAINING, axes))
+    with tempfile.NamedTemporaryFile(suffix=".npz") as arrays:
+        np.savez(arrays, **{name: value.numpy() for name, value in examples.items()})
+        arrays.flush()
+        work = axes | {"records": input_file, "arrays": arrays.name, "shape": json.loads(BertConfig.of_size(size, VOCAB).to_json())}
+        yield work | {"batch": batch, "steps": steps, "warm_up_steps": max(2, steps // 2)}, float(np.mean(examples["input_mask"]))
+
+
 def main():
     """Runs all sides and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -36,17 +57,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--dtypes", default="mixed_bfloat16", help="separated by commas: float32, mixed_bfloat16")
     options = parser.parse_args()
-    size, batch = SHAPES[options.shape]
-    config = BertConfig.of_size(size, VOCAB)
-    axes = {"seq": 128, "masks": 20}
-    file = RecordFile(options.input_file)
-    examples = tf.io.parse_example(file.read(np.arange(min(_MOST_EXAMPLES, len(file)))), parse_spec(PRETRAINING, axes))
-    with tempfile.NamedTemporaryFile(suffix=".npz") as arrays:
-        np.savez(arrays, **{name: value.numpy() for name, value in examples.items()})
-        arrays.flush()
-        shape = json.loads(config.to_json())
-        work = axes | {"records": options.input_file, "arrays": arrays.name, "shape": shape, "batch": batch}
-        work |= {"steps": options.steps, "warm_up_steps": max(2, options.steps // 2)}
+    with work_on(options.input_file, options.shape, options.steps) as (work, share):
         sides = []
         for dtype in options.dtypes.split(","):
             name = dtype.removeprefix("mixed_")
@@ -55,8 +66,8 @@ def main():
                 sides.append(Side(f"transformers {name}", "transformers_pretrain", work | {"dtype": dtype}, options.torch_python))
         alternate(sides, options.rounds)
     ceilings = {dtype: record.ceiling_gflops(dtype) for dtype in ("float32", "bfloat16")}
-    mask = examples["input_mask"].numpy()
-    flops_per_token = train_flops(config, batch * 128, 128, batch, batch * 20) / (batch * 128) / mask.mean()
+    batch, config = work["batch"], BertConfig.from_json(json.dumps(work["shape"]))
+    flops_per_token = train_flops(config, batch * 128, 128, batch, batch * 20) / (batch * 128) / share
     more = record.surroundings() | {
         "shape": options.shape,
         "matmul_ceiling_gflops_per_second": ceilings,

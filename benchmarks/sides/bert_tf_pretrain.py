@@ -20,16 +20,32 @@ from bert_tf.training.step import USEFUL, StepOptions, TrainStep
 from bert_tf.training.strategy import distributed
 
 
+def devices(count):
+    """Returns a strategy over the first `count` GPUs, or over as many parts of the CPU where there is no GPU."""
+    if count == 1:
+        return tf.distribute.get_strategy()
+    if not tf.config.list_physical_devices("GPU"):
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+    found = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    return tf.distribute.MirroredStrategy([device.name for device in found[:count]])
+
+
 def main():
     """Serves rounds of `steps` steps."""
     options = json.loads(sys.argv[1])
     axes = {"seq": options["seq"], "masks": options["masks"]}
     kind = PackedBatches if options.get("pack") else Batches
     batches = kind(ShuffledRecords([RecordFile(options["records"])], 1), PRETRAINING, axes, options["batch"])
-    model = PretrainingModel(BertConfig.from_json(json.dumps(options["shape"])), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
-    optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000))
-    step = TrainStep(model, losses.PRETRAINING, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
-    iterator = iter(distributed(tf.distribute.get_strategy(), batches, 0, 100_000))
+    shape = BertConfig.from_json(json.dumps(options["shape"]))
+    strategy = devices(options.get("devices", 1))
+    with strategy.scope():
+        model = PretrainingModel(shape, recompute=options.get("recompute", False), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
+        optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000))
+        global_step = tf.Variable(0, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        how = StepOptions(1, num_micro_batches=options.get("micro_batches", 1))
+        step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, how, strategy)
+    iterator = iter(distributed(strategy, batches, 0, 100_000))
 
     def run(steps=options["steps"]):
         started = time.monotonic()

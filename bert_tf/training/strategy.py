@@ -117,6 +117,11 @@ def is_tpu(strategy: tf.distribute.Strategy) -> bool:
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
+def is_cpu(strategy: tf.distribute.Strategy) -> bool:
+    """Returns whether training runs on processors alone."""
+    return not is_tpu(strategy) and not tf.config.list_physical_devices("GPU")
+
+
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether this process is the one of all workers that writes the run's files."""
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):

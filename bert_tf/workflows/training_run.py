@@ -178,8 +178,8 @@ def open_run(
     layers = model_config.num_hidden_layers
     with devices.scope():
         policy = precision.policy(config.precision, config.jit_compile)
-        # where XLA compiles the whole step, it fuses by itself
-        model = make_model(policy, not (config.jit_compile or strategy.is_tpu(devices)))
+        # where XLA compiles the whole step it fuses by itself; on GPUs it needs parts of CUDA that are not always there
+        model = make_model(policy, strategy.is_cpu(devices) and not config.jit_compile)
         global_step = tf.Variable(
             0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
