@@ -76,7 +76,7 @@ class Dropout(keras.layers.Dropout):
 
         16 random bits decide on a value, so that one draw of 32 serves two: half the cost, and a rate that is exact to 2^-17.
         """
-        shape, size, dropped = tf.shape(inputs), tf.size(inputs), round(self.rate * 2**16)
+        shape, size, dropped = tf.shape(inputs), tf.size(inputs), min(round(self.rate * 2**16), 2**16 - 1)
         words = tf.random.stateless_uniform([(size + 1) // 2], seed + tf.constant([0, self.salt], seed.dtype), None, None, tf.uint32)
         draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
         return tf.cast(draws >= tf.constant(dropped, tf.uint16), inputs.dtype) * (2**16 / (2**16 - dropped))

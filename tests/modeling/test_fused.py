@@ -59,11 +59,11 @@ def test_add_norm(shape, drops):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_gradients_of_a_whole_encoder(dropout):
+@pytest.mark.parametrize("dropout, recompute", [(0.0, False), (0.1, False), (0.1, True)])
+def test_gradients_of_a_whole_encoder(dropout, recompute):
     inputs = {name: tf.constant(features()[name]) for name in ("input_ids", "input_mask", "segment_ids")}
     config = BertConfig(**(vars(CONFIG) | {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}))
-    plain, quick = BertEncoder(config), BertEncoder(config, fuse=True)
+    plain, quick = BertEncoder(config), BertEncoder(config, recompute=recompute, fuse=True)
     for variable, other in zip(quick.trainable_variables, plain.trainable_variables):
         variable.assign(other)
 
