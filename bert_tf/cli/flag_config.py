@@ -9,6 +9,7 @@ import dataclasses
 import importlib
 import logging as python_logging
 import os
+import re
 import sys
 import tempfile
 import types
@@ -102,7 +103,7 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
         module.run(config)
     except InputError as error:
-        _fail(str(error))
+        _fail(_with_dashes(str(error), config_class))
     except Preempted as stop:
         print(stop, file=sys.stderr)
         sys.exit(PREEMPTED_EXIT_CODE)
@@ -129,6 +130,17 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
                 "--recompute need less and change no result; else give a smaller batch size of what was running, --max_seq_length or model"
             )
         raise
+
+
+def _with_dashes(message: str, config_class: type) -> str:
+    """Returns the message with the config's fields named as the flags they come from.
+
+    A name of several words is nothing else; one of a single word, as `precision`, is a flag where the message begins with it.
+    """
+    names = [field.name for field in dataclasses.fields(config_class)]
+    several = "|".join(sorted((name for name in names if "_" in name), key=len, reverse=True))
+    message = re.sub(rf"(?<![\w./=-])({several})(?![\w./=])", r"--\1", message) if several else message
+    return f"--{message}" if message.split(" ", 1)[0] in names else message
 
 
 @contextlib.contextmanager

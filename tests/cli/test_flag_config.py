@@ -156,6 +156,11 @@ def run(*command: str) -> subprocess.CompletedProcess:
         (["run_classifier.py", "--task_name=MRPC"], "missing --output_dir; --help lists every flag"),
         (["create_pretraining_data.py"], "missing --input_file, --output_file, --vocab_file; --help lists every flag"),
         (["-m", "bert_tf.cli.tokenize", "--implementation=slow"], "implementation"),
+        (
+            ["run_classifier.py", "--task_name=x", "--output_dir=a", "--do_eval", "--data_dir=b", "--tfds_name=c"],
+            "error: --data_dir and --tfds_name are both given; choose one source",
+        ),
+        (["run_classifier.py", "--task_name=x", "--output_dir=a", "--train_batch_size=0"], "error: --train_batch_size is 0; give 1 to"),
     ],
 )
 def test_a_script_tells_a_mistake_in_one_line_and_exits_1(command, message):
@@ -235,6 +240,20 @@ def test_how_a_script_ends(ending, code, last_line):
     assert done.stdout == "a result\n"
     # only a fault of ours shows where it happened
     assert ("Traceback" in done.stderr) == ("fault" in ending)
+
+
+@pytest.mark.parametrize(
+    "message, expected",
+    [
+        ("precision is 'half'; give one of auto", "--precision is 'half'; give one of auto"),
+        ("the hidden precision is 3", "the hidden precision is 3"),
+        ("a/bert_config.json: holds output_dir=3, no vocab_file", "a/bert_config.json: holds output_dir=3, no --vocab_file"),
+        ("--output_dir=a/output_dir/b: is no directory", "--output_dir=a/output_dir/b: is no directory"),
+        ("in x: num_warmup_steps 9 is not below num_train_steps", "in x: --num_warmup_steps 9 is not below --num_train_steps"),
+    ],
+)
+def test_fields_are_named_as_flags(message, expected):
+    assert flag_config._with_dashes(message, PretrainConfig) == expected
 
 
 def test_messages_come_through_wherever_the_package_lies(tmp_path):
