@@ -4,53 +4,20 @@ import dataclasses
 import os
 import re
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.convert.names import training_state
-from bert_tf.data.batches import Batches, BucketedBatches, OrderedRecords, ShuffledRecords
-from bert_tf.data.buckets import BucketPlan
+from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
-from bert_tf.modeling.models import ClassificationModel, PretrainingModel
 from bert_tf.training import loop
-from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps, latest_checkpoint
+from bert_tf.training.checkpoints import checkpoint_steps, latest_checkpoint
 from bert_tf.training.evaluation import Evaluator
-from bert_tf.training.loop import Limits, Trainer
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
-from tests.training.conftest import AXES, CONFIG, SEQ, classification_features
-
-DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
-
-
-class Run:
-    """A training run as a workflow puts it together: always the same initial weights."""
-
-    def __init__(self, file, folder, learning_rate=1e-2, batch_size=4, config=DROPOUT, kind=PRETRAINING, seed=5, jit_compile=False):
-        keras.utils.set_random_seed(3)
-        self.model = PretrainingModel(config) if kind is PRETRAINING else ClassificationModel(config, 2)
-        optimizer = AdamWeightDecay(self.model.trainable_variables, LinearSchedule(learning_rate, 20, 2))
-        step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        objective = losses.PRETRAINING if kind is PRETRAINING else losses.CLASSIFICATION
-        self.trainer = Trainer(TrainStep(self.model, objective, optimizer, step, StepOptions(seed, jit_compile)))
-        state = training_state(optimizer.variables, optimizer.m, optimizer.v, 1, step)
-        self.state = state
-        self.folder = str(folder)
-        self.checkpoints = Checkpoints(self.folder, state, keep=3)
-        self.batches = Batches(ShuffledRecords([file], seed), kind, AXES, batch_size)
-
-    def train(self, last_step, first_step=0, save_checkpoints_steps=100, iterations_per_loop=100, max_bad_steps=0):
-        limits = Limits(first_step, last_step, save_checkpoints_steps, iterations_per_loop, max_bad_steps)
-        self.trainer.train(self.batches, limits, self.checkpoints, os.path.join(self.folder, "train"))
-        return self
-
-    def values(self):
-        return {name: variable.numpy() for name, variable in self.state.items()}
+from tests.training.conftest import AXES, CONFIG, SEQ, Run, classification_features
 
 
 def assert_same(first, second):
@@ -72,12 +39,6 @@ def scalars(folder):
             for value in event.summary.value:
                 found.setdefault(value.tag, {})[event.step] = float(tf.make_ndarray(value.tensor))
     return found
-
-
-@pytest.fixture(scope="module")
-def unbroken(pretraining_file, tmp_path_factory):
-    """A run of 10 steps, each in a call of its own."""
-    return Run(pretraining_file, tmp_path_factory.mktemp("unbroken")).train(10, iterations_per_loop=1)
 
 
 def test_the_weights_do_not_depend_on_how_many_steps_a_call_runs(unbroken, pretraining_file, tmp_path, monkeypatch):
@@ -148,8 +109,13 @@ def test_nothing_left_to_train_changes_nothing(pretraining_file, tmp_path):
 
 def test_training_lowers_the_loss(classification_file, tmp_path):
     run = Run(classification_file, tmp_path, config=CONFIG, kind=CLASSIFICATION, batch_size=8)
-    before = Evaluator(run.model, losses.CLASSIFICATION).evaluate(ordered(classification_file, CLASSIFICATION, 4))
-    after = Evaluator(run.train(20).model, losses.CLASSIFICATION).evaluate(ordered(classification_file, CLASSIFICATION, 4))
+    batches, evaluator = (
+        Batches(OrderedRecords([classification_file]), CLASSIFICATION, AXES, 4),
+        Evaluator(run.model, losses.CLASSIFICATION),
+    )
+    before = evaluator.evaluate(batches)
+    run.train(20)
+    after = evaluator.evaluate(batches)
     assert after["loss"] < before["loss"] - 0.2
 
 
@@ -217,22 +183,6 @@ def test_a_learning_rate_far_too_high(pretraining_file, tmp_path):
 # Batches by length
 
 
-@pytest.fixture(scope="module")
-def by_length(tmp_path_factory):
-    """A function from (buckets, batch size, steps or None) to batches of 23 examples of 2 to 8 pieces."""
-    path = str(tmp_path_factory.mktemp("by_length") / "a.tfrecord")
-    rng = np.random.default_rng(4)
-    lengths = rng.integers(2, SEQ + 1, 23)
-    rows = [classification_features(rng) | {"input_mask": [1] * length + [0] * (SEQ - length)} for length in lengths]
-    write_records([path], [serialize(row, CLASSIFICATION) for row in rows])
-
-    def batches(buckets, batch_size=4, num_steps=None):
-        plan = BucketPlan(lengths, buckets, batch_size, num_steps, None if num_steps is None else 5)
-        return BucketedBatches([RecordFile(path)], CLASSIFICATION, AXES, batch_size, plan)
-
-    return batches
-
-
 def bucketed_run(by_length, folder, **changes):
     file = by_length((SEQ,)).files[0]
     run = Run(file, folder, kind=CLASSIFICATION, **changes)
@@ -264,15 +214,6 @@ def test_a_bucketed_run_that_was_stopped_ends_as_the_unbroken_one(by_length, tmp
     resumed = bucketed_run(by_length, tmp_path / "broken", jit_compile=jit_compile)
     resumed.train(12, first_step=resumed.checkpoints.restore(latest_checkpoint(resumed.folder)))
     assert_same(unbroken.values(), resumed.values())
-
-
-@pytest.mark.parametrize("batch_size", [1, 4, 30])
-def test_bucketed_predictions_come_in_the_records_order(by_length, tmp_path, batch_size):
-    model = Run(by_length((SEQ,)).files[0], tmp_path, kind=CLASSIFICATION).model
-    expected = Evaluator(model, losses.CLASSIFICATION).predict(by_length((SEQ,), 23))["classifier"]
-    assert len(np.unique(expected[:, 0])) == 23
-    found = Evaluator(model, losses.CLASSIFICATION).predict(by_length((3, 5, SEQ), batch_size))["classifier"]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 # Data that goes wrong
@@ -309,78 +250,6 @@ def test_a_record_that_does_not_fit_further_down(tmp_path, bad):
     with pytest.raises(InputError, match=r"a\.tfrecord: record 5 does not fit the others .*; make the file again") as caught:
         Evaluator(run.model, losses.CLASSIFICATION).predict(batches)
     assert "\n" not in str(caught.value)
-
-
-# Evaluation and prediction
-
-
-def ordered(file, kind, batch_size):
-    return Batches(OrderedRecords([file]), kind, AXES, batch_size)
-
-
-def pretraining_figures(model, file):
-    """The figures of all examples at once, in NumPy."""
-    (batch,) = ordered(file, PRETRAINING, len(file)).dataset(num_steps=1)
-    batch = {name: value.numpy() for name, value in batch.items()}
-    logits = {name: np.asarray(value, np.float64) for name, value in model(batch, training=False).items()}
-
-    def cross_entropy(scores, labels):
-        scores = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
-        return -np.take_along_axis(scores, labels[..., None], -1)[..., 0], scores.argmax(-1) == labels
-
-    masked, hits = cross_entropy(logits["masked_lm"], batch["masked_lm_ids"])
-    weights = batch["masked_lm_weights"]
-    assert sorted(set(weights.sum(axis=1))) == [1, 2, 3]
-    following, right = cross_entropy(logits["next_sentence"], batch["next_sentence_labels"][:, 0])
-    figures = {
-        "masked_lm_loss": (masked * weights).sum() / weights.sum(),
-        "masked_lm_accuracy": (hits * weights).sum() / weights.sum(),
-        "next_sentence_loss": following.mean(),
-        "next_sentence_accuracy": right.mean(),
-    }
-    return figures | {"loss": figures["masked_lm_loss"] + figures["next_sentence_loss"]}
-
-
-@pytest.mark.parametrize("batch_size", [1, 4, 16])
-def test_evaluation_is_exact_over_uneven_batches(unbroken, pretraining_file, batch_size):
-    """Batches hold different numbers of masked positions, and the last one is filled up: every batch size gives the same figures."""
-    expected = pretraining_figures(unbroken.model, pretraining_file)
-    found = Evaluator(unbroken.model, losses.PRETRAINING).evaluate(ordered(pretraining_file, PRETRAINING, batch_size))
-    assert found.keys() == expected.keys()
-    for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
-
-
-def test_evaluation_of_the_first_batches_only(classification_file, tmp_path):
-    model = Run(classification_file, tmp_path, kind=CLASSIFICATION).model
-    batches = ordered(classification_file, CLASSIFICATION, 4)
-    (whole,) = ordered(classification_file, CLASSIFICATION, 8).dataset(num_steps=1)
-    expected = losses.classification_sums(model(whole, training=False), whole)
-    found = Evaluator(model, losses.CLASSIFICATION).evaluate(batches, max_steps=2)
-    np.testing.assert_allclose(found["classifier_accuracy"], expected["classifier_accuracy"].mean())
-    np.testing.assert_allclose(found["loss"], expected["classifier_loss"].mean(), rtol=1e-6)
-    # more than there are is all of them
-    evaluator = Evaluator(model, losses.CLASSIFICATION)
-    assert evaluator.evaluate(batches, max_steps=99) == evaluator.evaluate(batches)
-
-
-def test_dropout_is_off_in_evaluation_and_prediction(classification_file, tmp_path):
-    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.9, attention_probs_dropout_prob=0.9)
-    model = Run(classification_file, tmp_path, kind=CLASSIFICATION, config=config).model
-    batches = ordered(classification_file, CLASSIFICATION, 4)
-    evaluator = Evaluator(model, losses.CLASSIFICATION)
-    assert evaluator.evaluate(batches) == evaluator.evaluate(batches)
-    np.testing.assert_array_equal(evaluator.predict(batches)["classifier"], evaluator.predict(batches)["classifier"])
-
-
-@pytest.mark.parametrize("batch_size", [4, 16])
-def test_predictions_come_in_the_records_order_without_the_filling(classification_file, tmp_path, batch_size):
-    model = Run(classification_file, tmp_path, kind=CLASSIFICATION).model
-    (whole,) = ordered(classification_file, CLASSIFICATION, 11).dataset(num_steps=1)
-    expected = model(whole, training=False)["classifier"].numpy()
-    assert len(np.unique(expected[:, 0])) == 11
-    found = Evaluator(model, losses.CLASSIFICATION).predict(ordered(classification_file, CLASSIFICATION, batch_size))["classifier"]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_step_compiled_by_xla_equals_the_plain_one(pretraining_file, tmp_path):
