@@ -2,7 +2,8 @@
 
 python benchmarks/plot_training.py --logdir OUTPUT_DIR/train --output_file=loss.png
 
-Several directories, as of the phases of one training, are drawn one after another in colours of their own.
+Several directories, as of the phases of one training, are drawn one after another in colours of their own; `--first_steps` are the
+steps that came before each of them, where it counts from 0 again.
 """
 
 import argparse
@@ -29,16 +30,18 @@ def main():
     """Reads, draws, writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logdir", required=True, nargs="+")
+    parser.add_argument("--first_steps", nargs="+", type=int)
     parser.add_argument("--output_file", required=True)
     parser.add_argument("--title", default="")
     options = parser.parse_args()
     figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 3.2), constrained_layout=True)
-    for number, logdir in enumerate(options.logdir):
+    first_steps = options.first_steps or [0] * len(options.logdir)
+    for number, (logdir, before) in enumerate(zip(options.logdir, first_steps, strict=True)):
         events = EventAccumulator(logdir, size_guidance={TENSORS: 0})
         events.Reload()
         for axis, (tag, label) in zip(axes, PANELS):
             points = {event.step: float(tensor_util.make_ndarray(event.tensor_proto)) for event in events.Tensors(tag)}
-            steps, values = np.array(sorted(points)), np.array([points[step] for step in sorted(points)])
+            steps, values = np.array(sorted(points)) + before, np.array([points[step] for step in sorted(points)])
             axis.plot(steps, values, color=f"C{number}", alpha=0.2, linewidth=0.5)
             axis.plot(*smoothed(steps, values), color=f"C{number}")
             axis.set(xlabel="step", title=label)
