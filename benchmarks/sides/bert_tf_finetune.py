@@ -19,7 +19,7 @@ from bert_tf.tasks.table import find_task
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
-from bert_tf.training.strategy import distributed
+from bert_tf.training.strategy import distributed, is_cpu
 from bert_tf.workflows import finetune, model_folder
 
 
@@ -42,10 +42,11 @@ def main():
     rows = finetune._rows(config, spec, TRAIN)
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, True), 128)
     batches = finetune._batches(config, _Run(config.output_dir), TRAIN, rows, featurizer, options["batch"], 10_000)
-    model = ClassificationModel(shape, len(spec.labels), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
+    policy, strategy = keras.DTypePolicy(options["dtype"]), tf.distribute.get_strategy()
+    model = ClassificationModel(shape, len(spec.labels), fuse=is_cpu(strategy), dtype=policy)
     optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(5e-5, 10_000, 1_000))
     step = TrainStep(model, losses.CLASSIFICATION, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
-    iterator = iter(distributed(tf.distribute.get_strategy(), batches, 0, 10_000))
+    iterator = iter(distributed(strategy, batches, 0, 10_000))
 
     def run(steps=options["steps"]):
         started = time.monotonic()

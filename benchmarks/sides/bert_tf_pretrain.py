@@ -17,7 +17,7 @@ from bert_tf.modeling.models import PretrainingModel
 from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
 from bert_tf.training.record import peak_memory_bytes
 from bert_tf.training.step import USEFUL, StepOptions, TrainStep
-from bert_tf.training.strategy import distributed
+from bert_tf.training.strategy import distributed, is_cpu
 
 
 def devices(count):
@@ -28,6 +28,8 @@ def devices(count):
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     found = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    if len(found) < count:
+        raise SystemExit(f"{count} devices asked for, {len(found)} are there")
     return tf.distribute.MirroredStrategy([device.name for device in found[:count]])
 
 
@@ -40,7 +42,9 @@ def main():
     shape = BertConfig.from_json(json.dumps(options["shape"]))
     strategy = devices(options.get("devices", 1))
     with strategy.scope():
-        model = PretrainingModel(shape, recompute=options.get("recompute", False), fuse=True, dtype=keras.DTypePolicy(options["dtype"]))
+        model = PretrainingModel(
+            shape, recompute=options.get("recompute", False), fuse=is_cpu(strategy), dtype=keras.DTypePolicy(options["dtype"])
+        )
         optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000))
         global_step = tf.Variable(0, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
         how = StepOptions(1, num_micro_batches=options.get("micro_batches", 1))

@@ -85,7 +85,7 @@ class Dropout(keras.layers.Dropout):
 class AddNorm(keras.layers.LayerNormalization):
     """What ends each half of a layer: LayerNorm of its input and what it made of it, the last product's bias and dropout included.
 
-    It is computed in float32 under every precision; the result has the dtype of what comes in.
+    LayerNorm itself is computed in float32 under every precision; the result has the dtype of what comes in.
     """
 
     def __init__(self, dropout: float, salt: int, fuse: bool, name: str):

@@ -102,7 +102,10 @@ class Trainer:
                     interruption.finish(prefix)
                 if selection is not None and step == boundary and selection.is_due(step, limits.last_step):
                     for name, value in selection.assess(step).items():
-                        tf.summary.scalar(name, value, step=step)
+                        tf.summary.scalar(f"evaluation/{name}", value, step=step)
+                    (wish,) = agree(float(interruption.requested is not None))
+                    if wish:
+                        interruption.finish(prefix)
                     if selection.is_over:
                         break
         logging.info("training ended at %s (means of the last %d steps)", state, count)

@@ -12,10 +12,10 @@ _BASE_BYTES = 0.5e9
 # Weights, their gradients, Adam's m and v, and what the update itself holds for a moment: float32 each.
 _BYTES_PER_PARAMETER = 4 * 4
 _MEMORY_INFO = "/proc/meminfo"
-# What a container may use, and uses.
+# What a container may use, what it uses, and of that what files are kept in memory only as long as nobody else wants it.
 _LIMITS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat"),
 )
 
 
@@ -96,9 +96,12 @@ def _free_in_machine() -> float | None:
     return None if found is None else int(found[1]) * 1024
 
 
-def _free_in_container(limit: str, used: str) -> float | None:
+def _free_in_container(limit: str, used: str, parts: str) -> float | None:
     texts = [(_read(path) or "").strip() for path in (limit, used)]
-    return float(texts[0]) - float(texts[1]) if all(text.isdigit() for text in texts) else None
+    if not all(text.isdigit() for text in texts):
+        return None
+    cached = re.search(r"^(?:total_)?inactive_file (\d+)$", _read(parts) or "", re.MULTILINE)
+    return float(texts[0]) - float(texts[1]) + (float(cached[1]) if cached else 0.0)
 
 
 def _read(path: str) -> str | None:

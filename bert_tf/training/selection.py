@@ -23,11 +23,13 @@ class Scoring(NamedTuple):
     Attributes:
       scores: Evaluates it and returns its figures by name.
       metric: The name of the one that decides.
+      evaluated_on: A hash of what it is evaluated on: figures of other data are not compared.
       lower_is_better: Whether the best is the lowest, as of a loss.
     """
 
     scores: Callable[[], dict[str, float]]
     metric: str
+    evaluated_on: str
     lower_is_better: bool = False
 
 
@@ -37,7 +39,9 @@ class Selection:
     evaluations.json tells `metric`, `best_step` and, in `evaluations`, every step with its figures, null for what is undefined.
     """
 
-    def __init__(self, checkpoints: Checkpoints, scoring: Scoring, every: int, patience: int, first_step: int, writes: bool):
+    def __init__(
+        self, checkpoints: Checkpoints, scoring: Scoring, every: int, patience: int, first_step: int, writes: bool, is_new: bool = False
+    ):
         """Goes on from what an earlier part of the run found.
 
         Args:
@@ -47,20 +51,31 @@ class Selection:
           patience: Evaluations in a row without a better one after which the training stops; 0 for never.
           first_step: Where this part of the run begins; what evaluations.json tells of later steps counts no more.
           writes: Whether this process writes evaluations.json: one of all workers does.
+          is_new: Whether an evaluations.json that lies there is another run's, to be written over.
 
         Raises:
           InputError: evaluations.json is damaged, or its evaluations were by another metric.
         """
         self._checkpoints, self._scoring, self._every, self._patience, self._writes = checkpoints, scoring, every, patience, writes
         self._path = os.path.join(checkpoints.folder, EVALUATIONS)
-        recorded = _read(self._path)
+        recorded = None if is_new else _read(self._path)
         if recorded is not None and recorded["metric"] != scoring.metric:
             raise InputError(
                 f"{self._path}: its best step was chosen by {recorded['metric']}, not {scoring.metric}; give another --output_dir"
             )
         found = [] if recorded is None else recorded["evaluations"]
+        if found and recorded["evaluated_on"] != scoring.evaluated_on:
+            logging.warning("%s: its evaluations were on other data, or on more or less of it; they count no more", self._path)
+            found = []
         self._found: list[dict[str, Any]] = [each for each in found if each["step"] <= first_step]
         checkpoints.protected = self.best_step
+        if recorded is not None and len(self._found) < len(recorded["evaluations"]):
+            self._write()
+
+    @property
+    def standing(self) -> tuple[float, float]:
+        """How many evaluations there were and the best one's step: what all workers must agree on."""
+        return float(len(self._found)), float(self.best_step or 0)
 
     @property
     def best_step(self) -> int | None:
@@ -86,16 +101,20 @@ class Selection:
         told = {name: value if math.isfinite(value) else None for name, value in scores.items()}
         self._found.append({"step": step} | told)
         best = self._checkpoints.protected = self.best_step
-        if self._writes:
-            content = {"metric": self._scoring.metric, "best_step": best, "evaluations": self._found}
-            with atomic_write(self._path) as file:
-                file.write(json.dumps(content, indent=2) + "\n")
+        self._write()
         metric, better = self._scoring.metric, "lower" if self._scoring.lower_is_better else "higher"
-        standing = "the best so far" if best == step else f"best at step {best}"
+        standing = "the best so far" if best == step else f"best at step {best}" if best else "undefined so far"
         logging.info("step %d: %s %.4g (%s is better), %s", step, metric, scores[metric], better, standing)
         if self.is_over:
             logging.info("stopping early: no better %s in %d evaluations", metric, self._patience)
         return scores
+
+    def _write(self) -> None:
+        if not self._writes:
+            return
+        content = {"metric": self._scoring.metric, "best_step": self.best_step, "evaluated_on": self._scoring.evaluated_on}
+        with atomic_write(self._path) as file:
+            file.write(json.dumps(content | {"evaluations": self._found}, indent=2) + "\n")
 
     def _ranked(self) -> list[tuple[int, float]]:
         """Returns steps and how good they are, higher for better."""
@@ -120,14 +139,24 @@ def best_checkpoint(folder: str) -> str | None:
     return os.path.join(folder, f"model.ckpt-{step}")
 
 
+def forget(folder: str) -> None:
+    """Removes evaluations.json, where there is one: the run goes on without evaluations, and its last checkpoint counts."""
+    path = os.path.join(folder, EVALUATIONS)
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.remove(path)
+        logging.warning("%s: removed, as the training goes on without --eval_steps; the last checkpoint counts", path)
+
+
 def _read(path: str) -> dict[str, Any] | None:
     if not tf.io.gfile.exists(path):
         return None
     try:
         with tf.io.gfile.GFile(path, "rb") as file:
             content = json.loads(file.read())
-        steps = [each["step"] for each in content["evaluations"]]
-        if not isinstance(content["metric"], str) or not all(isinstance(step, int) for step in [*steps, content["best_step"] or 0]):
+        metric, steps = content["metric"], [each["step"] for each in content["evaluations"]]
+        scores = [each[metric] or 0.0 for each in content["evaluations"]]
+        sound = isinstance(metric, str) and all(isinstance(step, int) for step in [*steps, content["best_step"] or 0])
+        if not sound or not all(isinstance(score, float | int) for score in scores) or not isinstance(content["evaluated_on"], str):
             raise ValueError(path)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: is damaged; remove it, and the evaluations begin again") from error

@@ -83,7 +83,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
                 logging.warning("no --init_checkpoint: training starts from random weights")
             training.train(
                 lambda: _batches(config, training, TRAIN, rows[TRAIN], featurizer, config.train_batch_size, num_steps),
-                Scoring(dev_scores, f"eval_{spec.metrics[0]}"),
+                Scoring(dev_scores, f"eval_{spec.metrics[0]}", _fingerprint(rows.get(DEV, []))),
             )
         if config.do_eval:
             results |= dev_scores() | {"global_step": training.step}

@@ -70,7 +70,10 @@ def run(config: PretrainConfig) -> dict[str, Any]:
                 raise InputError("pack_sequences is true, but a TPU takes batches of one shape; leave it out")
             training.train(
                 lambda: _train_batches(config, model_config, train_files, training.num_micro_batches),
-                Scoring(eval_scores, "loss", lower_is_better=True),
+                Scoring(
+                    *(eval_scores, "loss", f"{fingerprint(eval_files)}, up to {config.max_eval_steps * config.eval_batch_size} examples"),
+                    lower_is_better=True,
+                ),
             )
         if config.do_eval:
             results |= eval_scores() | {"global_step": training.step}

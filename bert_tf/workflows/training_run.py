@@ -18,15 +18,16 @@ from bert_tf.config import BertConfig, TrainingConfig
 from bert_tf.convert.load import load_weights
 from bert_tf.convert.names import GLOBAL_STEP, model_state, training_state
 from bert_tf.data.batches import Batches
-from bert_tf.errors import InputError
+from bert_tf.errors import DamagedCheckpoint, InputError
 from bert_tf.modeling.losses import Objective
 from bert_tf.training import memory, precision, record, strategy
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps
 from bert_tf.training.evaluation import Evaluator
+from bert_tf.training.interruption import Interruption
 from bert_tf.training.loop import Limits, Trainer
 from bert_tf.training.optimizer import AdamWeightDecay, CosineSchedule, Lamb, LinearSchedule, Optimizer, RateScales
 from bert_tf.training.record import Throughput
-from bert_tf.training.selection import Scoring, Selection, best_checkpoint
+from bert_tf.training.selection import Scoring, Selection, best_checkpoint, forget
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.workflows import model_folder, run_directory
 
@@ -67,20 +68,41 @@ class TrainingRun:
 
         With --eval_steps it is judged by `scoring` as it goes, and left with the weights, and at the step, of the best checkpoint.
         """
-        config, last, selection = self._config, self._last_step, None
-        if config.eval_steps and scoring is not None:
-            selection = Selection(
-                self._checkpoints, scoring, config.eval_steps, config.early_stopping_patience, self.step, writes=self.is_chief
-            )
-            # killed between the two: saved, but not evaluated
-            if self.step in checkpoint_steps(config.output_dir) and selection.is_due(self.step, last):
-                selection.assess(self.step)
+        config, last = self._config, self._last_step
+        selection = self._selection(scoring) if config.eval_steps and scoring is not None else None
         if self.step >= last or (selection is not None and selection.is_over):
             logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, self.step, last)
+            best = best_checkpoint(config.output_dir) if selection is None else self._best(selection)
         else:
+            if selection is None and self.is_chief:
+                forget(config.output_dir)
             self._train(batches(), selection)
-        if selection is not None:
-            self._take_best()
+            best = None if selection is None else self._best(selection)
+        if best is not None and best != self._checkpoints.prefix(self.step):
+            self.step = _restore_best(self._checkpoints, best)
+
+    def _selection(self, scoring: Scoring) -> Selection:
+        """Returns the run's evaluations so far, with the one made up for that a kill prevented."""
+        config = self._config
+        selection = Selection(
+            *(self._checkpoints, scoring, config.eval_steps, config.early_stopping_patience, self.step),
+            writes=self.is_chief,
+            is_new=config.overwrite_output_dir,
+        )
+        standing = selection.standing
+        if any(abs(mean - own) > 1e-3 for mean, own in zip(strategy.Agreement(self._strategy)(*standing), standing)):
+            raise InputError(f"{config.output_dir}: the workers see different states of evaluations.json; start all of them again")
+        # killed between the two: saved, but not evaluated
+        if self.step in checkpoint_steps(config.output_dir) and selection.is_due(self.step, self._last_step):
+            with Interruption() as interruption:
+                selection.assess(self.step)
+                if interruption.requested is not None:
+                    interruption.finish(self._checkpoints.prefix(self.step))
+        return selection
+
+    def _best(self, selection: Selection) -> str | None:
+        # from memory, where all workers hold the same: the chief may not have written the file yet
+        return None if selection.best_step is None else self._checkpoints.prefix(selection.best_step)
 
     def _train(self, batches: Batches, selection: Selection | None) -> None:
         config, first, last = self._config, self.step, self._last_step
@@ -89,13 +111,6 @@ class TrainingRun:
         throughput = self._trainer.train(batches, limits, self._checkpoints, os.path.join(self.folder, "train"), selection)
         self.step = int(self._trainer.step.global_step.numpy())
         self._write_record(first, throughput)
-
-    def _take_best(self) -> None:
-        """Loads the checkpoint that was evaluated best."""
-        best = best_checkpoint(self._config.output_dir)
-        if best is not None and best != self._checkpoints.prefix(self.step):
-            self.step = self._checkpoints.restore(best)
-            logging.info("going on with the best checkpoint, %s", best)
 
     def plain_model(self) -> keras.Model:
         """Returns the model on one device and in float32, which every server computes in: what an export is made of."""
@@ -229,9 +244,7 @@ def _restore(
     """Loads what the run starts from and returns its step: its own newest checkpoint, another run's state, or weights at step 0."""
     best = best_checkpoint(config.output_dir) if newest is not None and not config.do_train else None
     if best is not None:
-        step = checkpoints.restore(best)
-        logging.info("weights of %s, which was evaluated best", best)
-        return step
+        return _restore_best(checkpoints, best)
     if newest is not None:
         prefix, step = checkpoints.restore_newest()
         logging.info("going on from %s" if config.do_train else "weights of %s", prefix)
@@ -254,6 +267,17 @@ def _restore(
     return 0
 
 
+def _restore_best(checkpoints: Checkpoints, best: str) -> int:
+    """Loads the checkpoint that was evaluated best, or the newest sound one where it is damaged, and returns its step."""
+    try:
+        step = checkpoints.restore(best, "taking the newest")
+    except DamagedCheckpoint as error:
+        logging.warning("%s", error)
+        return checkpoints.restore_newest()[1]
+    logging.info("weights of %s, which was evaluated best", best)
+    return step
+
+
 def _num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: keras.Model, num_replicas: int, free: float | None) -> int:
     """Returns how many parts a device's share of the batch goes through in, and tells how much memory that needs of what is free."""
     size = config.train_batch_size // num_replicas
@@ -273,9 +297,8 @@ def _num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: 
         logging.info("a step needs about %.1f GB of memory; %.1f GB are free", needed / 1e9, free / 1e9)
     else:
         logging.warning(
-            "a step needs about %.1f GB of memory and %.1f GB are free; --auto_batch, --gradient_accumulation_steps and --recompute need "
-            "less and change no result",
-            *(needed / 1e9, free / 1e9),
+            "a step needs about %.1f GB of memory and %.1f GB are free; %s need less",
+            *(needed / 1e9, free / 1e9, "--recompute, --max_seq_length" if count == size else "--auto_batch and --recompute"),
         )
     return count
 

@@ -23,12 +23,12 @@ from tests.training.conftest import AXES, CONFIG
 STEPS, BATCH = 20, 8
 
 
-def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=False, dtype="float32", clip_per_replica=False):
+def train(path, strategy, num_micro_batches=1, kind=AdamWeightDecay, recompute=False, dtype="float32", clip_per_replica=False, fuse=False):
     """Returns every step's loss and gradient norm, the weights after the last one, and an evaluation and logits of the whole file."""
     files = [RecordFile(path)]
     with strategy.scope():
         keras.utils.set_random_seed(3)
-        model = PretrainingModel(CONFIG_WITHOUT_DROPOUT, recompute=recompute, dtype=keras.DTypePolicy(dtype))
+        model = PretrainingModel(CONFIG_WITHOUT_DROPOUT, recompute=recompute, fuse=fuse, dtype=keras.DTypePolicy(dtype))
         optimizer = kind(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4))
         global_step = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
     options = StepOptions(5, num_micro_batches=num_micro_batches, clip_per_replica=clip_per_replica)
@@ -94,6 +94,7 @@ def main(path, output):
         "recomputed": train(path, one, recompute=True),
         "lamb": train(path, one, kind=Lamb),
         "two_lamb": train(path, two, kind=Lamb),
+        "two_fused_accumulated_2": train(path, two, 2, fuse=True),
         "one_clipped": train(path, one, clip_per_replica=True),
         "two_clipped": train(path, two, clip_per_replica=True),
         "halves": clipped_by_halves(path),

@@ -47,8 +47,9 @@ def test_a_containers_limit_counts(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("3000000000\n")
     (tmp_path / "current").write_text("1000000000\n")
     monkeypatch.setattr(memory, "_MEMORY_INFO", str(tmp_path / "meminfo"))
-    monkeypatch.setattr(memory, "_LIMITS", ((str(tmp_path / "max"), str(tmp_path / "current")),))
-    assert available_bytes() == 2e9
+    (tmp_path / "stat").write_text("anon 900000000\ninactive_file 250000000\n")
+    monkeypatch.setattr(memory, "_LIMITS", (tuple(str(tmp_path / name) for name in ("max", "current", "stat")),))
+    assert available_bytes() == 2.25e9
     (tmp_path / "max").write_text("max\n")
     assert available_bytes() == 4_000_000 * 1024
     monkeypatch.setattr(memory, "_MEMORY_INFO", str(tmp_path / "none"))

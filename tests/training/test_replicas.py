@@ -15,6 +15,7 @@ WAYS = [
     ("two_accumulated_2", "one"),
     ("recomputed", "one"),
     ("two_lamb", "lamb"),
+    ("two_fused_accumulated_2", "one"),
     ("one_clipped", "one"),
 ]
 

@@ -17,10 +17,10 @@ F1 = [0.2, 0.9, 0.3, 0.3]
 class Run:
     """A run whose evaluation at step n gives the n-th of the scripted scores; of its checkpoints the newest is kept."""
 
-    def __init__(self, folder, script, lower_is_better=False, patience=0, first_step=0):
+    def __init__(self, folder, script, lower_is_better=False, patience=0, first_step=0, data="dev"):
         self.step = tf.Variable(first_step, dtype=tf.int64)
         self.checkpoints = Checkpoints(str(folder), {GLOBAL_STEP: self.step}, keep=1)
-        scoring = Scoring(lambda: {"score": script[int(self.step) - 1]}, "score", lower_is_better)
+        scoring = Scoring(lambda: {"score": script[int(self.step) - 1]}, "score", data, lower_is_better)
         self.selection = Selection(self.checkpoints, scoring, every=1, patience=patience, first_step=first_step, writes=True)
 
     def go(self, last_step):
@@ -52,7 +52,7 @@ def test_a_continued_run_remembers(tmp_path):
 def test_a_run_set_back_forgets_what_came_after(tmp_path):
     Run(tmp_path, F1).go(2)
     again = Run(tmp_path, [0.2, 0.1, 0.3, 0.25], first_step=1)
-    assert again.selection.best_step == 1
+    assert again.selection.best_step == 1 == json.loads((tmp_path / "evaluations.json").read_text())["best_step"]
     again.go(4)
     assert again.selection.best_step == 3
 
@@ -69,12 +69,13 @@ def test_ties_and_what_is_undefined(tmp_path, script, best):
 def test_patience(tmp_path):
     run = Run(tmp_path, F1, patience=2)
     assert run.go(4) == [2, 4] and run.selection.is_over
-    assert not Run(tmp_path / "b", F1, patience=3).selection.is_over
+    longer = Run(tmp_path / "b", F1, patience=3)
+    assert longer.go(4) == [2, 4] and not longer.selection.is_over
 
 
 def test_when_it_is_due(tmp_path):
     run = Run(tmp_path, F1)
-    selection = Selection(run.checkpoints, Scoring(lambda: {"score": 1.0}, "score"), every=5, patience=0, first_step=0, writes=False)
+    selection = Selection(run.checkpoints, Scoring(lambda: {"score": 1.0}, "score", "dev"), every=5, patience=0, first_step=0, writes=False)
     assert [step for step in range(13) if selection.is_due(step, 12)] == [5, 10, 12]
     selection.assess(5)
     assert not selection.is_due(5, 12)
@@ -85,7 +86,7 @@ def test_another_metric_is_refused(tmp_path):
     run = Run(tmp_path, F1)
     run.go(1)
     with pytest.raises(InputError, match=r"evaluations.json: its best step was chosen by score, not other; give another --output_dir"):
-        Selection(run.checkpoints, Scoring(lambda: {"other": 1.0}, "other"), every=1, patience=0, first_step=1, writes=True)
+        Selection(run.checkpoints, Scoring(lambda: {"other": 1.0}, "other", "dev"), every=1, patience=0, first_step=1, writes=True)
 
 
 def test_a_best_checkpoint_that_is_gone(tmp_path, caplog):
@@ -93,3 +94,21 @@ def test_a_best_checkpoint_that_is_gone(tmp_path, caplog):
     (tmp_path / "model.ckpt-2.index").unlink()
     assert best_checkpoint(str(tmp_path)) is None
     assert "the best checkpoint, model.ckpt-2, is gone; taking the newest" in caplog.text
+
+
+def test_evaluations_of_other_data_count_no_more(tmp_path, caplog):
+    Run(tmp_path, F1).go(3)
+    again = Run(tmp_path, F1, first_step=3, data="other")
+    assert again.selection.best_step is None
+    assert "its evaluations were on other data" in caplog.text
+    again.go(4)
+    assert again.selection.best_step == 4
+
+
+def test_another_runs_file_is_not_read(tmp_path):
+    (tmp_path / "evaluations.json").write_text("{")
+    run = Run(tmp_path / "a", F1)
+    run.checkpoints.folder = str(tmp_path)
+    scoring = Scoring(lambda: {"score": 1.0}, "score", "dev")
+    selection = Selection(run.checkpoints, scoring, every=1, patience=0, first_step=0, writes=True, is_new=True)
+    assert selection.standing == (0, 0)

@@ -32,7 +32,7 @@ def test_the_best_is_kept_and_used(selected, data_dir):
     assert [each["step"] for each in told["evaluations"]] == [5, 10, 15, 16]
     assert told["metric"] == "eval_accuracy"
     best = max(told["evaluations"], key=lambda each: (each["eval_accuracy"], -each["step"]))
-    assert told["best_step"] == best["step"] == results["global_step"]
+    assert told["best_step"] == best["step"] == results["global_step"] != 16, "the last one would need no restoring"
     assert checkpoint_steps(config.output_dir) == sorted({best["step"], 16})
     assert results["eval_accuracy"] == best["eval_accuracy"] and results["eval_loss"] == pytest.approx(best["eval_loss"], abs=1e-6)
     later = finetune.run(finetune_config(data_dir, config.output_dir, do_train=False, do_eval=True))
@@ -74,7 +74,36 @@ def test_early_stopping(data_dir, pretrained, tmp_path, caplog):
     assert "training is finished (step 6 of 16)" in caplog.text
 
 
-@pytest.mark.parametrize("content", ["{", '{"metric": "eval_accuracy", "best_step": "a", "evaluations": []}', "[]"])
+def test_a_damaged_best_checkpoint_is_told_and_the_newest_taken(selected, data_dir, tmp_path, caplog):
+    config, results = selected
+    folder = tmp_path / "copy"
+    shutil.copytree(config.output_dir, folder)
+    data = folder / f"model.ckpt-{results['global_step']}.data-00000-of-00001"
+    data.write_bytes(bytes(byte ^ 1 for byte in data.read_bytes()))
+    assert finetune.run(finetune_config(data_dir, folder, do_train=False, do_eval=True))["global_step"] == 16
+    assert f"model.ckpt-{results['global_step']}: is damaged" in caplog.text and "taking the newest" in caplog.text
+
+
+def test_going_on_without_evaluations_the_last_checkpoint_counts(data_dir, pretrained, tmp_path, caplog):
+    config = finetune_config(data_dir, tmp_path, init_checkpoint=str(pretrained), eval_steps=4, save_checkpoints_steps=4)
+    finetune.run(config)
+    for name in (tmp_path / "model.ckpt-16.index", tmp_path / "checkpoint"):
+        name.unlink()
+    plain = finetune_config(data_dir, tmp_path, init_checkpoint=str(pretrained), do_eval=True)
+    assert finetune.run(plain)["global_step"] == 16
+    assert "removed, as the training goes on without --eval_steps" in caplog.text
+    assert finetune.run(finetune_config(data_dir, tmp_path, do_train=False, do_eval=True))["global_step"] == 16
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        '{"metric": "eval_accuracy", "best_step": "a", "evaluated_on": "", "evaluations": []}',
+        '{"metric": "eval_accuracy", "best_step": 5, "evaluated_on": "", "evaluations": [{"step": 5, "eval_accuracy": "high"}]}',
+        "[]",
+    ],
+)
 def test_a_damaged_file_is_named(selected, data_dir, tmp_path, content):
     config, _ = selected
     folder = tmp_path / "copy"

@@ -45,7 +45,7 @@ def start(made, output_dir, environment, *flags):
         "--num_train_steps=20",
         "--num_warmup_steps=2",
     ]
-    command += ["--learning_rate=1e-3", "--save_checkpoints_steps=10", "--do_export", "--precision=float32", *flags]
+    command += ["--learning_rate=1e-3", "--save_checkpoints_steps=10", "--do_export", "--precision=float32", "--eval_steps=5", *flags]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
