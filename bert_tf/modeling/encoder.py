@@ -47,9 +47,9 @@ def product(x, *layers: keras.layers.Dense):
     return tf.tensordot(x, ops.concatenate(kernels, axis=1) if len(kernels) > 1 else ops.convert_to_tensor(kernels[0]), 1)
 
 
-def layer_norm(name: str = "LayerNorm") -> keras.layers.LayerNormalization:
+def layer_norm() -> keras.layers.LayerNormalization:
     """Returns a LayerNorm that computes in float32 under every precision."""
-    return keras.layers.LayerNormalization(epsilon=LAYER_NORM_EPSILON, dtype="float32", name=name)
+    return keras.layers.LayerNormalization(epsilon=LAYER_NORM_EPSILON, dtype="float32", name="LayerNorm")
 
 
 class Dropout(keras.layers.Dropout):

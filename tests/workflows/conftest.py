@@ -63,18 +63,7 @@ def pretrain_config(made, output_dir, **changes):
 @pytest.fixture(scope="session")
 def pretrained(made, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pretrained")
-    pretrain.run(
-        PretrainConfig(
-            input_file=str(made / "data.tfrecord"),
-            bert_config_file=str(made / "bert_config.json"),
-            output_dir=str(folder),
-            do_train=True,
-            max_seq_length=SEQ,
-            max_predictions_per_seq=MASKS,
-            num_train_steps=2,
-            num_warmup_steps=1,
-        )
-    )
+    pretrain.run(pretrain_config(made, folder, vocab_file=None, num_train_steps=2, num_warmup_steps=1))
     return folder
 
 
