@@ -1,16 +1,22 @@
 """How much memory a training step needs, by arithmetic, and how much there is: known before the first step runs out of it."""
 
+import dataclasses
 import re
 from dataclasses import dataclass
 
+import keras
 import tensorflow as tf
+from absl import logging
 
-from bert_tf.config import BertConfig
+from bert_tf.config import BertConfig, TrainingConfig
+from bert_tf.errors import InputError
 
 # TensorFlow, its threads and the data pipeline.
 _BASE_BYTES = 0.5e9
 # Weights, their gradients, Adam's m and v, and what the update itself holds for a moment: float32 each.
 _BYTES_PER_PARAMETER = 4 * 4
+# What --auto_batch fills of the memory that is free: the arithmetic is not exact, and others use memory too.
+_SAFE_SHARE = 0.85
 _MEMORY_INFO = "/proc/meminfo"
 # What a container may use, what it uses, and of that what files are kept in memory only as long as nobody else wants it.
 _LIMITS = (
@@ -80,6 +86,42 @@ def micro_batches(config: BertConfig, num_parameters: int, shape: StepShape, fre
             if step_bytes(config, num_parameters, part) <= free:
                 return count
     return shape.rows
+
+
+def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: keras.Model, num_replicas: int, free: float | None) -> int:
+    """Returns how many parts a device's share of the batch goes through in, and tells how much memory that needs of what is free.
+
+    Args:
+      config: The run; with --auto_batch the parts are as few as fit, else what --gradient_accumulation_steps says.
+      model_config: The model's shape.
+      model: The model.
+      num_replicas: On how many devices the batch is spread.
+      free: What `available_bytes` said before the model was made.
+
+    Raises:
+      InputError: --auto_batch where `free` is None.
+    """
+    size = config.train_batch_size // num_replicas
+    masks, number = getattr(config, "max_predictions_per_seq", 0), tf.as_dtype(model.compute_dtype).size
+    whole = StepShape(size, config.max_seq_length, masks, number, config.recompute)
+    num_parameters, count = model.count_params(), config.gradient_accumulation_steps
+    if config.auto_batch:
+        if free is None:
+            raise InputError("auto_batch is true, but how much memory is free is not known here; give --gradient_accumulation_steps")
+        count = micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free)
+        logging.info("--auto_batch: each device's %d examples go through in %d part%s", size, count, "" if count == 1 else "s")
+    part = dataclasses.replace(whole, rows=max(1, size // count))
+    needed = step_bytes(model_config, num_parameters, part)
+    if free is None:
+        logging.info("a step needs about %.1f GB of memory", needed / 1e9)
+    elif needed <= free:
+        logging.info("a step needs about %.1f GB of memory; %.1f GB are free", needed / 1e9, free / 1e9)
+    else:
+        logging.warning(
+            "a step needs about %.1f GB of memory and %.1f GB are free; %s need less",
+            *(needed / 1e9, free / 1e9, "--recompute, --max_seq_length" if count == size else "--auto_batch and --recompute"),
+        )
+    return count
 
 
 def _local_devices():

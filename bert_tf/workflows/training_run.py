@@ -1,7 +1,6 @@
 """What every training workflow is built on: model, optimizer and step, what they start from, and the directory they end up in."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import tempfile
@@ -30,9 +29,6 @@ from bert_tf.training.record import Throughput
 from bert_tf.training.selection import Scoring, Selection, best_checkpoint, forget
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.workflows import model_folder, run_directory
-
-# What --auto_batch fills of the memory that is free: the arithmetic is not exact, and others use memory too.
-_SAFE_SHARE = 0.85
 
 
 @dataclass
@@ -188,26 +184,9 @@ def open_run(
     newest = run_directory.find_checkpoint(config, identity)
     devices = strategy.connect(config)
     is_chief = strategy.is_chief(devices)
-    free = None if strategy.is_tpu(devices) else memory.available_bytes()
-    num_micro_batches = config.gradient_accumulation_steps
-    layers = model_config.num_hidden_layers
-    with devices.scope():
-        policy = precision.policy(config.precision, config.jit_compile)
-        # where XLA compiles the whole step it fuses by itself; on GPUs it needs parts of CUDA that are not always there
-        model = make_model(policy, strategy.is_cpu(devices) and not config.jit_compile)
-        global_step = tf.Variable(
-            0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
-        )
-        if config.do_train:
-            optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
-            num_micro_batches = _num_micro_batches(config, model_config, model, devices.num_replicas_in_sync, free)
-            options = StepOptions(config.random_seed, config.jit_compile, num_micro_batches, config.clip_per_replica)
-            loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
-            trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
-            state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
-            state |= {} if loss_scale is None else loss_scale.state()
-        else:
-            trainer, state = None, model_state(model.trainable_variables, layers, global_step)
+    model, trainer, state, num_micro_batches = _build(
+        config, model_config, make_model, objective, num_train_steps, num_warmup_steps, devices
+    )
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max if is_chief else 0)
     step = _restore(config, model, checkpoints, newest, continue_from, last_step, need_heads)
     with contextlib.ExitStack() as stack:
@@ -230,6 +209,41 @@ def open_run(
             trainer,
             checkpoints,
         )
+
+
+def _build(
+    config: TrainingConfig,
+    model_config: BertConfig,
+    make_model: Callable[[keras.DTypePolicy, bool], keras.Model],
+    objective: Objective,
+    num_train_steps: int,
+    num_warmup_steps: int,
+    devices: tf.distribute.Strategy,
+) -> tuple[keras.Model, Trainer | None, dict[str, Any], int]:
+    """Creates on the devices the model and, to train it, optimizer and step.
+
+    Returns:
+      The model, what trains it, every variable by its name in a checkpoint, and how many micro batches a device's share goes through in.
+    """
+    free = None if strategy.is_tpu(devices) else memory.available_bytes()
+    layers = model_config.num_hidden_layers
+    with devices.scope():
+        policy = precision.policy(config.precision, config.jit_compile)
+        # where XLA compiles the whole step it fuses by itself; on GPUs it needs parts of CUDA that are not always there
+        model = make_model(policy, strategy.is_cpu(devices) and not config.jit_compile)
+        global_step = tf.Variable(
+            0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+        )
+        if not config.do_train:
+            return model, None, model_state(model.trainable_variables, layers, global_step), config.gradient_accumulation_steps
+        optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
+        num_micro_batches = memory.num_micro_batches(config, model_config, model, devices.num_replicas_in_sync, free)
+        options = StepOptions(config.random_seed, config.jit_compile, num_micro_batches, config.clip_per_replica)
+        loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
+        trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
+        state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
+        state |= {} if loss_scale is None else loss_scale.state()
+    return model, trainer, state, num_micro_batches
 
 
 def _restore(
@@ -276,31 +290,6 @@ def _restore_best(checkpoints: Checkpoints, best: str) -> int:
         return checkpoints.restore_newest()[1]
     logging.info("weights of %s, which was evaluated best", best)
     return step
-
-
-def _num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: keras.Model, num_replicas: int, free: float | None) -> int:
-    """Returns how many parts a device's share of the batch goes through in, and tells how much memory that needs of what is free."""
-    size = config.train_batch_size // num_replicas
-    masks, number = getattr(config, "max_predictions_per_seq", 0), tf.as_dtype(model.compute_dtype).size
-    whole = memory.StepShape(size, config.max_seq_length, masks, number, config.recompute)
-    num_parameters, count = model.count_params(), config.gradient_accumulation_steps
-    if config.auto_batch:
-        if free is None:
-            raise InputError("auto_batch is true, but how much memory is free is not known here; give --gradient_accumulation_steps")
-        count = memory.micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free)
-        logging.info("--auto_batch: each device's %d examples go through in %d part%s", size, count, "" if count == 1 else "s")
-    part = dataclasses.replace(whole, rows=max(1, size // count))
-    needed = memory.step_bytes(model_config, num_parameters, part)
-    if free is None:
-        logging.info("a step needs about %.1f GB of memory", needed / 1e9)
-    elif needed <= free:
-        logging.info("a step needs about %.1f GB of memory; %.1f GB are free", needed / 1e9, free / 1e9)
-    else:
-        logging.warning(
-            "a step needs about %.1f GB of memory and %.1f GB are free; %s need less",
-            *(needed / 1e9, free / 1e9, "--recompute, --max_seq_length" if count == size else "--auto_batch and --recompute"),
-        )
-    return count
 
 
 def _optimizer(config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int) -> Optimizer:
