@@ -15,7 +15,7 @@ _GELU_SCALE = math.sqrt(2.0 / math.pi)
 
 
 # XLA compiles for each shape it meets; the graph is traced for the first two only.
-_compiled = functools.partial(tf.function, jit_compile=True, reduce_retracing=True)
+_compiled = functools.partial(tf.function, jit_compile=True, reduce_retracing=True, autograph=False)
 
 
 @tf.custom_gradient

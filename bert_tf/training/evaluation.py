@@ -55,7 +55,7 @@ class Evaluator:
         order = np.argsort(np.concatenate(numbers))
         return {name: np.concatenate(arrays)[order] for name, arrays in parts.items()}
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def _sums(self, batch):
         def in_replica(batch):
             sums = self._objective.sums(self._model(batch, training=False), batch)
@@ -66,7 +66,7 @@ class Evaluator:
         sums = self._strategy.run(in_replica, args=(batch,))
         return tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0], sums)
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def _outputs(self, batch):
         def in_replica(batch):
             return self._model(batch, training=False) | {IS_REAL.name: batch[IS_REAL.name]}

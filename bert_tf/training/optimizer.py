@@ -1,5 +1,6 @@
 """The original's optimizer (google-research/bert, optimization.py), LAMB, and the learning-rate schedules."""
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -142,20 +143,17 @@ class Optimizer:
         sound = tf.math.is_finite(norm) & sound
         # beyond the norm, down to it; not at all where the step is not sound
         factor = tf.where(sound, CLIP_NORM / tf.maximum(norm, CLIP_NORM), 0.0)
+        shared = self._shared(factor, step, rate, sound)
         context = tf.distribute.get_replica_context()
-        context.merge_call(self._update_all, args=(numbers, dense, factor, step, rate, sound))
+        context.merge_call(self._update_all, args=(numbers, dense, shared))
         return norm, rate
 
-    def _update_all(self, strategy, numbers, gradients, factor, step, rate, sound):
+    def _update_all(self, strategy, numbers, gradients, shared):
         """Updates the variables of these numbers, on every device."""
         for number, gradient in zip(numbers, gradients):
             variable, scale = self.variables[number], self._scales[number]
-            decay = WEIGHT_DECAY_RATE if decays(variable.path) else 0.0
-
-            def update(value, m, v, gradient, factor, step, rate, sound, scale=scale, decay=decay):
-                self._update(value, m, v, gradient, factor, step, rate * scale, sound, decay)
-
-            arguments = (self.m[number], self.v[number], gradient, factor, step, rate, sound)
+            update = functools.partial(self._update, scale=scale, decays=decays(variable.path))
+            arguments = (self.m[number], self.v[number], gradient, shared)
             strategy.extended.update(variable.value, update, args=arguments, group=False)
 
     def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor | float, tf.Tensor | float]:
@@ -165,7 +163,11 @@ class Optimizer:
         count = tf.cast(step + 1, tf.float32)
         return 1.0 / (1.0 - BETA_1**count), 1.0 / (1.0 - BETA_2**count)
 
-    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
+    def _shared(self, factor: tf.Tensor, step: tf.Tensor, rate: tf.Tensor, sound: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the numbers that the updates of all variables have in common, float32[] each: computed once, not for each."""
+        raise NotImplementedError
+
+    def _update(self, value, m, v, gradient, shared: dict[str, tf.Tensor], scale: float, decays: bool) -> None:
         raise NotImplementedError
 
 
@@ -175,25 +177,35 @@ class AdamWeightDecay(Optimizer):
     m <- 0.9 m + 0.1 g; v <- 0.999 v + 0.001 g^2; w <- w - rate x (m / (sqrt(v) + 1e-6) + 0.01 w).
     """
 
-    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
+    def _shared(self, factor, step, rate, sound):
         rate = tf.where(sound, rate, 0.0)
-        if decay:
-            value.assign_sub(rate * decay * value)
         m_scale, v_scale = self._corrections(step)
         root = tf.sqrt(v_scale)
-        one = tf.ones([])
-        # m x m_scale / (sqrt(v x v_scale) + epsilon), one pass over memory; beta 1 and rate 0 change nothing
+        return {
+            "decay": rate * WEIGHT_DECAY_RATE,
+            # m x m_scale / (sqrt(v x v_scale) + epsilon), one pass over memory; beta 1 and rate 0 change nothing
+            "lr": rate * m_scale / root / _FUSED_SCALE,
+            "epsilon": EPSILON / root * tf.ones([]),
+            "beta1": tf.where(sound, BETA_1, 1.0),
+            "beta2": tf.where(sound, _FUSED_BETA_2, 1.0),
+            "factor": factor * _FUSED_SCALE,
+            "none": tf.zeros([]),
+        }
+
+    def _update(self, value, m, v, gradient, shared, scale, decays) -> None:
+        if decays:
+            value.assign_sub(_scaled(shared["decay"], scale) * value)
         tf.raw_ops.ResourceApplyAdam(
             var=value.handle,
             m=m.handle,
             v=v.handle,
-            beta1_power=0.0 * one,
-            beta2_power=0.0 * one,
-            lr=rate * m_scale / root / _FUSED_SCALE,
-            beta1=tf.where(sound, BETA_1, 1.0),
-            beta2=tf.where(sound, _FUSED_BETA_2, 1.0),
-            epsilon=EPSILON / root * one,
-            grad=tf.math.multiply_no_nan(gradient, factor * _FUSED_SCALE),
+            beta1_power=shared["none"],
+            beta2_power=shared["none"],
+            lr=_scaled(shared["lr"], scale),
+            beta1=shared["beta1"],
+            beta2=shared["beta2"],
+            epsilon=shared["epsilon"],
+            grad=tf.math.multiply_no_nan(gradient, shared["factor"]),
         )
 
 
@@ -203,15 +215,31 @@ class Lamb(Optimizer):
     r = m / (sqrt(v) + 1e-6) + 0.01 w; w <- w - rate x |w| / |r| x r. LayerNorm and biases take rate x r, as they do without decay.
     """
 
-    def _update(self, value, m, v, gradient, factor, step, rate, sound, decay) -> None:
-        gradient = tf.math.multiply_no_nan(gradient, factor)
+    def _shared(self, factor, step, rate, sound):
         keep = tf.cast(sound, tf.float32)
-        m.assign_add(keep * (1.0 - BETA_1) * (gradient - m))
-        v.assign_add(keep * (1.0 - BETA_2) * (tf.square(gradient) - v))
         m_scale, v_scale = self._corrections(step)
-        update = m * m_scale / (tf.sqrt(v * v_scale) + EPSILON)
-        if decay:
-            update += decay * value
+        one = tf.ones([])
+        return {
+            "factor": factor,
+            "rate": keep * rate,
+            "m_part": keep * (1.0 - BETA_1),
+            "v_part": keep * (1.0 - BETA_2),
+            "m_scale": m_scale * one,
+            "v_scale": v_scale * one,
+        }
+
+    def _update(self, value, m, v, gradient, shared, scale, decays) -> None:
+        gradient = tf.math.multiply_no_nan(gradient, shared["factor"])
+        m.assign_add(shared["m_part"] * (gradient - m))
+        v.assign_add(shared["v_part"] * (tf.square(gradient) - v))
+        update = m * shared["m_scale"] / (tf.sqrt(v * shared["v_scale"]) + EPSILON)
+        rate = _scaled(shared["rate"], scale)
+        if decays:
+            update += WEIGHT_DECAY_RATE * value
             length, wanted = tf.norm(update), tf.norm(value)
             rate *= tf.where((length > 0) & (wanted > 0), wanted / length, 1.0)
-        value.assign_sub(keep * rate * update)
+        value.assign_sub(rate * update)
+
+
+def _scaled(rate: tf.Tensor, scale: float) -> tf.Tensor:
+    return rate if scale == 1.0 else rate * scale

@@ -145,7 +145,7 @@ class Agreement:
             return list(values)
         return [float(value) for value in self._mean(tf.constant(values, tf.float32))]
 
-    @tf.function
+    @tf.function(autograph=False)
     def _mean(self, values: tf.Tensor) -> tf.Tensor:
         def in_replica(own):
             # on the replica's device: an all-reduce asks where its values are
