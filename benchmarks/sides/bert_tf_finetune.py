@@ -17,7 +17,7 @@ from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import TRAIN
 from bert_tf.tasks.table import find_task
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.optimizer import WORTH_COMPILING, AdamWeightDecay, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.training.strategy import distributed, is_cpu
 from bert_tf.workflows import finetune, model_folder
@@ -44,7 +44,9 @@ def main():
     batches = finetune._batches(config, _Run(config.output_dir), TRAIN, rows, featurizer, options["batch"], 10_000)
     policy, strategy = keras.DTypePolicy(options["dtype"]), tf.distribute.get_strategy()
     model = ClassificationModel(shape, len(spec.labels), fuse=is_cpu(strategy), dtype=policy)
-    optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(5e-5, 10_000, 1_000))
+    optimizer = AdamWeightDecay(
+        model.trainable_variables, LinearSchedule(5e-5, 10_000, 1_000), compile_from=WORTH_COMPILING if is_cpu(strategy) else None
+    )
     step = TrainStep(model, losses.CLASSIFICATION, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
     iterator = iter(distributed(strategy, batches, 0, 10_000))
 

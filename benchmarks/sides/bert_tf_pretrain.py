@@ -14,7 +14,7 @@ from bert_tf.data.records import RecordFile
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.modeling import losses
 from bert_tf.modeling.models import PretrainingModel
-from bert_tf.training.optimizer import AdamWeightDecay, LinearSchedule
+from bert_tf.training.optimizer import WORTH_COMPILING, AdamWeightDecay, LinearSchedule
 from bert_tf.training.record import peak_memory_bytes
 from bert_tf.training.step import USEFUL, StepOptions, TrainStep
 from bert_tf.training.strategy import distributed, is_cpu
@@ -45,7 +45,9 @@ def main():
         model = PretrainingModel(
             shape, recompute=options.get("recompute", False), fuse=is_cpu(strategy), dtype=keras.DTypePolicy(options["dtype"])
         )
-        optimizer = AdamWeightDecay(model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000))
+        optimizer = AdamWeightDecay(
+            model.trainable_variables, LinearSchedule(1e-4, 100_000, 1_000), compile_from=WORTH_COMPILING if is_cpu(strategy) else None
+        )
         global_step = tf.Variable(0, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
         how = StepOptions(1, num_micro_batches=options.get("micro_batches", 1))
         step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, how, strategy)

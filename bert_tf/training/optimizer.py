@@ -13,10 +13,8 @@ EPSILON = 1e-6
 WEIGHT_DECAY_RATE = 0.01  # decoupled from the gradient, as in AdamW
 CLIP_NORM = 1.0
 
-# The fused update computes 1 - beta2 in float32, where it is a multiple of 2^-24: 0.001 to within 1.3e-5, not exactly. With gradients
-# scaled by the root of what is missing, v comes out as with 0.001, and the rate takes the scale of m out again.
-_FUSED_BETA_2 = 1.0 - 16777 * 2.0**-24
-_FUSED_SCALE = math.sqrt((1.0 - BETA_2) / (1.0 - _FUSED_BETA_2))
+# On a CPU, variables of fewer numbers than this are updated sooner than XLA is called.
+WORTH_COMPILING = 2**16
 
 # From steps done, int64[], to a rate, float32[].
 Schedule = Callable[[tf.Tensor], tf.Tensor]
@@ -98,6 +96,7 @@ class Optimizer:
         schedule: Schedule,
         bias_correction: bool = False,
         rate_scale: Callable[[str], float] = lambda path: 1.0,
+        compile_from: int | None = None,
     ):
         """Creates the moments.
 
@@ -106,6 +105,8 @@ class Optimizer:
           schedule: The rate.
           bias_correction: Whether m and v are corrected for their zero start.
           rate_scale: From a variable's path to the factor on its rate; 0 leaves it as it is.
+          compile_from: Variables of at least so many numbers have their update compiled by XLA, into one pass over memory where
+            TensorFlow makes many; None leaves all to TensorFlow.
         """
         self.variables = list(variables)
         self.schedule = schedule
@@ -113,6 +114,8 @@ class Optimizer:
         self.m = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_m") for v in self.variables]
         self.v = [tf.Variable(tf.zeros(v.shape), trainable=False, name="adam_v") for v in self.variables]
         self._scales = [rate_scale(v.path) for v in self.variables]
+        self._compile_from = math.inf if compile_from is None else compile_from
+        self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
 
     def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the gradients, dense, by the variables' paths: none for what is frozen or what the loss does not depend on."""
@@ -152,9 +155,17 @@ class Optimizer:
         """Updates the variables of these numbers, on every device."""
         for number, gradient in zip(numbers, gradients):
             variable, scale = self.variables[number], self._scales[number]
-            update = functools.partial(self._update, scale=scale, decays=decays(variable.path))
-            arguments = (self.m[number], self.v[number], gradient, shared)
-            strategy.extended.update(variable.value, update, args=arguments, group=False)
+            own = functools.partial(self._update_one, scale=scale, decays=decays(variable.path))
+            strategy.extended.update(variable.value, own, args=(self.m[number], self.v[number], gradient, shared), group=False)
+
+    def _update_one(self, value, m, v, gradient, shared, scale, decays):
+        # what differs from variable to variable goes in as a number: XLA compiles for each shape, not for each rate
+        rate = shared["rate"] if scale == 1.0 else shared["rate"] * scale
+        arguments = gradient, shared | {"rate": rate}, decays
+        if value.shape.num_elements() < self._compile_from:
+            self._update(value, m, v, *arguments)
+        else:
+            self._compiled(value, _copy_beside(m, value), _copy_beside(v, value), *arguments)
 
     def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor | float, tf.Tensor | float]:
         """Returns what m and v are multiplied with: 1, or with bias correction 1 / (1 - beta^updates)."""
@@ -164,61 +175,9 @@ class Optimizer:
         return 1.0 / (1.0 - BETA_1**count), 1.0 / (1.0 - BETA_2**count)
 
     def _shared(self, factor: tf.Tensor, step: tf.Tensor, rate: tf.Tensor, sound: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the numbers that the updates of all variables have in common, float32[] each: computed once, not for each."""
-        raise NotImplementedError
-
-    def _update(self, value, m, v, gradient, shared: dict[str, tf.Tensor], scale: float, decays: bool) -> None:
-        raise NotImplementedError
-
-
-class AdamWeightDecay(Optimizer):
-    """Adam with decoupled weight decay and, by default, no bias correction; gradients are clipped together at norm 1.
-
-    m <- 0.9 m + 0.1 g; v <- 0.999 v + 0.001 g^2; w <- w - rate x (m / (sqrt(v) + 1e-6) + 0.01 w).
-    """
-
-    def _shared(self, factor, step, rate, sound):
-        rate = tf.where(sound, rate, 0.0)
+        """Returns what the updates of all variables have in common, float32[] each: computed once, not for each."""
         m_scale, v_scale = self._corrections(step)
-        root = tf.sqrt(v_scale)
-        return {
-            "decay": rate * WEIGHT_DECAY_RATE,
-            # m x m_scale / (sqrt(v x v_scale) + epsilon), one pass over memory; beta 1 and rate 0 change nothing
-            "lr": rate * m_scale / root / _FUSED_SCALE,
-            "epsilon": EPSILON / root * tf.ones([]),
-            "beta1": tf.where(sound, BETA_1, 1.0),
-            "beta2": tf.where(sound, _FUSED_BETA_2, 1.0),
-            "factor": factor * _FUSED_SCALE,
-            "none": tf.zeros([]),
-        }
-
-    def _update(self, value, m, v, gradient, shared, scale, decays) -> None:
-        if decays:
-            value.assign_sub(_scaled(shared["decay"], scale) * value)
-        tf.raw_ops.ResourceApplyAdam(
-            var=value.handle,
-            m=m.handle,
-            v=v.handle,
-            beta1_power=shared["none"],
-            beta2_power=shared["none"],
-            lr=_scaled(shared["lr"], scale),
-            beta1=shared["beta1"],
-            beta2=shared["beta2"],
-            epsilon=shared["epsilon"],
-            grad=tf.math.multiply_no_nan(gradient, shared["factor"]),
-        )
-
-
-class Lamb(Optimizer):
-    """LAMB (You et al., 2019, algorithm 2): Adam's step of each variable, made as long as rate x the variable's own norm.
-
-    r = m / (sqrt(v) + 1e-6) + 0.01 w; w <- w - rate x |w| / |r| x r. LayerNorm and biases take rate x r, as they do without decay.
-    """
-
-    def _shared(self, factor, step, rate, sound):
-        keep = tf.cast(sound, tf.float32)
-        m_scale, v_scale = self._corrections(step)
-        one = tf.ones([])
+        keep, one = tf.cast(sound, tf.float32), tf.ones([])
         return {
             "factor": factor,
             "rate": keep * rate,
@@ -228,18 +187,48 @@ class Lamb(Optimizer):
             "v_scale": v_scale * one,
         }
 
-    def _update(self, value, m, v, gradient, shared, scale, decays) -> None:
+    def _update(self, value, m, v, gradient, shared: dict[str, tf.Tensor], decays: bool) -> None:
+        """Updates one variable and its moments."""
         gradient = tf.math.multiply_no_nan(gradient, shared["factor"])
         m.assign_add(shared["m_part"] * (gradient - m))
         v.assign_add(shared["v_part"] * (tf.square(gradient) - v))
         update = m * shared["m_scale"] / (tf.sqrt(v * shared["v_scale"]) + EPSILON)
-        rate = _scaled(shared["rate"], scale)
         if decays:
             update += WEIGHT_DECAY_RATE * value
-            length, wanted = tf.norm(update), tf.norm(value)
-            rate *= tf.where((length > 0) & (wanted > 0), wanted / length, 1.0)
-        value.assign_sub(rate * update)
+        value.assign_sub(shared["rate"] * self._trust(value, update, decays) * update)
+
+    def _trust(self, value, update: tf.Tensor, decays: bool) -> tf.Tensor | float:
+        """Returns the factor on the length of a variable's update."""
+        raise NotImplementedError
 
 
-def _scaled(rate: tf.Tensor, scale: float) -> tf.Tensor:
-    return rate if scale == 1.0 else rate * scale
+def _copy_beside(variable, value):
+    """Returns the copy of a mirrored variable on the device of `value`.
+
+    A tf.function takes all mirrored variables of one shape for the first one that it was traced with.
+    """
+    copies = tf.distribute.get_strategy().experimental_local_results(variable)
+    return next(copy for copy in copies if copy.device == value.device)
+
+
+class AdamWeightDecay(Optimizer):
+    """Adam with decoupled weight decay and, by default, no bias correction; gradients are clipped together at norm 1.
+
+    m <- 0.9 m + 0.1 g; v <- 0.999 v + 0.001 g^2; w <- w - rate x (m / (sqrt(v) + 1e-6) + 0.01 w).
+    """
+
+    def _trust(self, value, update, decays) -> float:
+        return 1.0
+
+
+class Lamb(Optimizer):
+    """LAMB (You et al., 2019, algorithm 2): Adam's step of each variable, made as long as rate x the variable's own norm.
+
+    r = m / (sqrt(v) + 1e-6) + 0.01 w; w <- w - rate x |w| / |r| x r. LayerNorm and biases take rate x r, as they do without decay.
+    """
+
+    def _trust(self, value, update, decays) -> tf.Tensor | float:
+        if not decays:
+            return 1.0
+        length, wanted = tf.norm(update), tf.norm(value)
+        return tf.where((length > 0) & (wanted > 0), wanted / length, 1.0)

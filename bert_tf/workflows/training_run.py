@@ -24,7 +24,7 @@ from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps
 from bert_tf.training.evaluation import Evaluator
 from bert_tf.training.interruption import Interruption
 from bert_tf.training.loop import Limits, Trainer
-from bert_tf.training.optimizer import AdamWeightDecay, CosineSchedule, Lamb, LinearSchedule, Optimizer, RateScales
+from bert_tf.training.optimizer import WORTH_COMPILING, AdamWeightDecay, CosineSchedule, Lamb, LinearSchedule, Optimizer, RateScales
 from bert_tf.training.record import Throughput
 from bert_tf.training.selection import Scoring, Selection, best_checkpoint, forget
 from bert_tf.training.step import StepOptions, TrainStep
@@ -230,13 +230,14 @@ def _build(
     with devices.scope():
         policy = precision.policy(config.precision, config.jit_compile)
         # where XLA compiles the whole step it fuses by itself; on GPUs it needs parts of CUDA that are not always there
-        model = make_model(policy, strategy.is_cpu(devices) and not config.jit_compile)
+        fuse = strategy.is_cpu(devices) and not config.jit_compile
+        model = make_model(policy, fuse)
         global_step = tf.Variable(
             0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
         if not config.do_train:
             return model, None, model_state(model.trainable_variables, layers, global_step), config.gradient_accumulation_steps
-        optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps)
+        optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps, fuse)
         num_micro_batches = memory.num_micro_batches(config, model_config, model, devices.num_replicas_in_sync, free)
         options = StepOptions(config.random_seed, config.jit_compile, num_micro_batches, config.clip_per_replica)
         loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
@@ -292,11 +293,13 @@ def _restore_best(checkpoints: Checkpoints, best: str) -> int:
     return step
 
 
-def _optimizer(config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int) -> Optimizer:
+def _optimizer(
+    config: TrainingConfig, model: keras.Model, layers: int, num_train_steps: int, num_warmup_steps: int, fuse: bool
+) -> Optimizer:
     if config.num_frozen_layers > layers:
         raise InputError(f"num_frozen_layers is {config.num_frozen_layers}, but the model has {layers} layers; give at most that")
     lengths = (config.learning_rate, num_train_steps, num_warmup_steps)
     schedule = CosineSchedule(*lengths) if config.lr_schedule == "cosine" else LinearSchedule(*lengths, config.lr_schedule == "continuous")
     scales = RateScales(layers, config.layer_decay, config.freeze_embeddings, config.num_frozen_layers)
     kind = {"adamw": AdamWeightDecay, "lamb": Lamb}[config.optimizer]
-    return kind(model.trainable_variables, schedule, config.bias_correction, scales)
+    return kind(model.trainable_variables, schedule, config.bias_correction, scales, WORTH_COMPILING if fuse else None)

@@ -39,7 +39,7 @@ def train(
     with strategy.scope():
         keras.utils.set_random_seed(3)
         model = PretrainingModel(CONFIG_WITHOUT_DROPOUT, recompute=recompute, fuse=fuse, dtype=keras.DTypePolicy(dtype))
-        optimizer = kind(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4))
+        optimizer = kind(model.trainable_variables, LinearSchedule(1e-2, STEPS + 5, 4), compile_from=200 if fuse else None)
         global_step = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
     options = StepOptions(5, num_micro_batches=num_micro_batches, clip_per_replica=clip_per_replica)
     step = TrainStep(model, losses.PRETRAINING, optimizer, global_step, options, strategy)

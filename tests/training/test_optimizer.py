@@ -65,13 +65,14 @@ def in_float64(variables, gradients, rate, bias_correction, lamb=False):
     return weights
 
 
+@pytest.mark.parametrize("compile_from", [None, 4], ids=["by TensorFlow", "all but the smallest by XLA"])
 @pytest.mark.parametrize("bias_correction", [False, True])
 @pytest.mark.parametrize("scale", [0.01, 3.0], ids=["below the clip norm", "above it"])
-def test_twenty_steps_in_float64(bias_correction, scale):
+def test_twenty_steps_in_float64(bias_correction, scale, compile_from):
     variables = make_variables()
     gradients = make_gradients(variables, 20, scale)
     expected = in_float64(variables, gradients, 0.01, bias_correction)
-    optimizer = AdamWeightDecay(variables, Constant(0.01), bias_correction)
+    optimizer = AdamWeightDecay(variables, Constant(0.01), bias_correction, compile_from=compile_from)
 
     @tf.function
     def apply(step_gradients, step):
@@ -177,23 +178,25 @@ def test_the_cosine_schedule():
     np.testing.assert_allclose(rates, [0.5, 1.0, 0.5, 0.0, 0.0], atol=1e-6)
 
 
+@pytest.mark.parametrize("compile_from", [None, 0])
 @pytest.mark.parametrize("bias_correction", [False, True])
-def test_lamb_in_float64(bias_correction):
+def test_lamb_in_float64(bias_correction, compile_from):
     variables = make_variables()
     gradients = make_gradients(variables, 20, 3.0)
     expected = in_float64(variables, gradients, 0.01, bias_correction, lamb=True)
-    optimizer = Lamb(variables, Constant(0.01), bias_correction)
+    optimizer = Lamb(variables, Constant(0.01), bias_correction, compile_from=compile_from)
     for step, step_gradients in enumerate(gradients):
         optimizer.apply(named(variables, step_gradients), tf.constant(step, tf.int64))
     for variable, weight in zip(variables, expected):
         np.testing.assert_allclose(variable.numpy(), weight, atol=5e-6, rtol=0, err_msg=variable.path)
 
 
+@pytest.mark.parametrize("compile_from", [None, 0])
 @pytest.mark.parametrize("kind", [AdamWeightDecay, Lamb])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_step_that_is_not_finite_leaves_everything_as_it_was(kind, bad):
+def test_a_step_that_is_not_finite_leaves_everything_as_it_was(kind, bad, compile_from):
     variables = make_variables()
-    optimizer = kind(variables, Constant(0.1))
+    optimizer = kind(variables, Constant(0.1), compile_from=compile_from)
     good, broken = make_gradients(variables, 2, 1.0)
     optimizer.apply(named(variables, good), tf.constant(0, tf.int64))
     state = [value.numpy() for value in (*variables, *optimizer.m, *optimizer.v)]
