@@ -15,6 +15,8 @@ from absl import logging
 from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
 from bert_tf.errors import InputError
+from bert_tf.tasks.spec import DEV, TEST, TRAIN, file_of, role
+from bert_tf.tasks.table import TASKS
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.training.selection import EVALUATIONS
 
@@ -26,6 +28,12 @@ TRAINING_DATA = "training data"
 # Held by the process that trains here; the system lets go of it when the process ends, however it ends.
 _LOCK = "run.lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+# What fine-tuning writes of each set that it evaluates or predicts.
+_WRITTEN_OF_SETS = {
+    TRAIN: ("train.tf_record",),
+    DEV: ("eval.tf_record", "confusion_matrix.tsv", "label_scores.tsv"),
+    TEST: ("predict.tf_record", "test_results.tsv", "predictions.tsv"),
+}
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
     "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
@@ -38,11 +46,10 @@ _WRITTEN = {
             "bert_config.json",
             "vocab.txt",
             "labels.txt",
+            "thresholds.txt",
             "eval_results.txt",
-            "test_results.tsv",
-            "predictions.tsv",
         ),
-        *("train.tf_record", "eval.tf_record", "predict.tf_record"),
+        *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
 }
 _WRITTEN_PATTERNS = {  # by folder
@@ -51,7 +58,10 @@ _WRITTEN_PATTERNS = {  # by folder
     "export": re.compile(r"\d+/?|partial-\d+/?"),
 }
 # Flags that name what a run reads, and those of them that may name many files.
-_READ = ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir")
+_READ = (
+    *("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir"),
+    *("train_file", "dev_file", "test_file"),
+)
 _READ_PATTERNS = ("input_file", "eval_input_file")
 
 
