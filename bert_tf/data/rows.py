@@ -13,7 +13,7 @@ from absl import logging
 
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError, one_line
-from bert_tf.tasks.rows import RawRow, parse_raw_rows
+from bert_tf.tasks.rows import RawRow, parse_raw_rows, parse_rows
 from bert_tf.tasks.spec import TEST, Row, TaskSpec, TfdsSource, role
 
 
@@ -28,18 +28,28 @@ def read_rows(spec: TaskSpec, split: str, data_dir: str) -> list[Row]:
       MissingSplit: The file is not there.
       InputError: What `parse_rows` and `read_lines` refuse.
     """
-    return [spec.make_row(split, *raw) for raw in read_raw_rows(spec, split, data_dir)]
+    path = _path(spec, split, data_dir)
+    logging.info("%s: rows of %s", split, path)
+    return list(parse_rows(read_lines(path), spec, split, path))
 
 
 def read_raw_rows(spec: TaskSpec, split: str, data_dir: str) -> list[RawRow]:
     """Returns the same rows, whatever their labels are: to learn from them which labels there are."""
+    path = _path(spec, split, data_dir)
+    return list(parse_raw_rows(read_lines(path), spec, split, path))
+
+
+def _path(spec: TaskSpec, split: str, data_dir: str) -> str:
     names = spec.table.files[split].names
     for name in names:
         path = os.path.join(data_dir, name)
         if tf.io.gfile.exists(path):
-            logging.info("%s: rows of %s", split, path)
-            return list(parse_raw_rows(read_lines(path), spec, split, path))
-    raise MissingSplit(f"{data_dir}: there is no {' or '.join(names)}; give --data_dir the directory that holds the files of {spec.name}")
+            return path
+    if data_dir:
+        raise MissingSplit(
+            f"{data_dir}: there is no {' or '.join(names)}; give --data_dir the directory that holds the files of {spec.name}"
+        )
+    raise MissingSplit(f"{names[0]}: is not there; check --{split}_file")
 
 
 def read_tfds_rows(spec: TaskSpec, split: str, tfds_name: str, tfds_data_dir: str | None = None) -> list[Row]:
