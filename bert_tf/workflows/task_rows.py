@@ -109,7 +109,9 @@ def _own_files(config: FinetuneConfig) -> TableSource:
         for split, path in paths.items()
         if path is not None
     }
-    label_advice = "mend the file, or --labels" if config.labels else "mend the file, train with such rows too, or give --labels"
+    label_advice = "mend the file"
+    if config.kind != REGRESS:
+        label_advice += ", or --labels" if config.labels else ", train with such rows too, or give --labels"
     return TableSource(Columns(texts, config.label_column, config.id_column, needs_id=True), files, _ADVICE, label_advice)
 
 

@@ -285,6 +285,9 @@ def test_without_a_network_a_data_set_that_is_not_there_is_refused_at_once(tmp_p
     with pytest.raises(InputError, match=r"^--tfds_name=glue/mrpc: is not in .* \(its servers cannot be reached\); run `tfds build"):
         read_tfds_rows(MRPC, TRAIN, "glue/mrpc", str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
+    # a further set that is a data set of its own is only left out
+    with pytest.raises(MissingSplit, match=r"^--tfds_name=glue/ax: is not in "):
+        read_tfds_rows(MNLI, "test_ax", "glue/mnli", str(tmp_path / "new"))
 
 
 class Toy(tfds.core.GeneratorBasedBuilder):
