@@ -116,7 +116,7 @@ def _other_columns(fields: Fields, header: Fields, file: TableFile, spec: TaskSp
     """Returns what is wrong with a row of another number of columns, and what to do."""
     kind = "comma" if file.format == CSV else "tab"
     mend = f"is it a file of {spec.name}? {spec.table.advice[0].upper()}{spec.table.advice[1:]}"
-    if file.format == TSV and any(field.startswith('"') for field in fields):
+    if spec.table.may_be_quoted and file.format == TSV and any(field.startswith('"') for field in fields):
         mend = "if its texts are quoted as in CSV, --file_format=quoted_tsv reads them; else mend the row"
     elif not first:
         mend = "mend the row" + (" (a text may hold neither tab nor line break)" if file.format == TSV else "")

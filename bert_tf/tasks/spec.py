@@ -111,12 +111,14 @@ class TableSource:
       files: The file of each split.
       advice: The flags to check when a file is not what it should be.
       label_advice: The same for a label that the task does not have.
+      may_be_quoted: Whether a TSV file may turn out to be one with quoted texts, so that --file_format is to be named.
     """
 
     columns: Columns
     files: Mapping[str, TableFile]
     advice: str = "check --task_name and --data_dir"
     label_advice: str = "mend the file or --task_name"
+    may_be_quoted: bool = False
 
 
 @dataclass(frozen=True)

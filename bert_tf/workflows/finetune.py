@@ -53,7 +53,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
         num_warmup_steps=int(num_steps * config.warmup_proportion),
         last_step=num_steps,
         files=files,
-        data={run_directory.TRAINING_DATA: _fingerprint(rows.get(TRAIN, [])), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)},
+        data=_made_from(rows.get(TRAIN, ()), vocab, spec),
         need_heads=not config.do_train,  # without training, the classifier itself must be in the checkpoint
     ) as training:
 
@@ -79,12 +79,10 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
                 found = logits(split, config.eval_batch_size)
                 results |= task_results.scores_of(spec, split, rows[split], found)
                 task_results.write_tables(training.folder, spec, split, rows[split], found)
-            results["global_step"] = training.step
-            run_directory.write_eval_results(training.folder, results)
+            run_directory.write_eval_results(training.folder, results | {"global_step": training.step})
         if config.do_predict:
             for split in _sets(rows, TEST):
-                found = logits(split, config.predict_batch_size)
-                task_results.write_predictions(training.folder, spec, split, rows[split], found)
+                task_results.write_predictions(training.folder, spec, split, rows[split], logits(split, config.predict_batch_size))
         if config.do_export and training.is_chief:
             results["export"] = _export(config, head, training.plain_model(), model_config, vocab, spec, files)
         return results | {"global_step": training.step}
@@ -134,6 +132,11 @@ def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
             "lower --train_batch_size or raise --num_train_epochs"
         )
     return num_steps
+
+
+def _made_from(rows: Sequence[Row], vocab: Vocabulary, spec: TaskSpec) -> dict[str, str]:
+    """Returns what a run goes on with only if it is still the same, by what it is."""
+    return {run_directory.TRAINING_DATA: _fingerprint(rows), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)}
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:

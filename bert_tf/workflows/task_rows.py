@@ -112,7 +112,9 @@ def _own_files(config: FinetuneConfig) -> TableSource:
     label_advice = "mend the file"
     if config.kind != REGRESS:
         label_advice += ", or --labels" if config.labels else ", train with such rows too, or give --labels"
-    return TableSource(Columns(texts, config.label_column, config.id_column, needs_id=True), files, _ADVICE, label_advice)
+    return TableSource(
+        Columns(texts, config.label_column, config.id_column, needs_id=True), files, _ADVICE, label_advice, may_be_quoted=True
+    )
 
 
 def _format(file_format: str, path: str) -> str:

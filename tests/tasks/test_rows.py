@@ -106,7 +106,9 @@ def own(file_format, **changes):
     columns = dict(texts=("text",), label="label", id=None, needs_id=True) | changes.pop("columns", {})
     file = dict(format=file_format) | changes
     files = {split: TableFile((f"{split}.x",), **file) for split in (TRAIN, TEST)}
-    return TaskSpec("mine", CLASSIFY, ("0", "1"), ("accuracy",), TableSource(Columns(**columns), files, advice="check the flags"))
+    return TaskSpec(
+        "mine", CLASSIFY, ("0", "1"), ("accuracy",), TableSource(Columns(**columns), files, "check the flags", may_be_quoted=True)
+    )
 
 
 def texts(spec, *lines, split=TRAIN):
@@ -124,6 +126,11 @@ def test_tsv_is_read_with_quotes_as_characters_or_as_in_csv():
     assert texts(own(TSV), "label\ttext", '1\t"an open quote') == [('"an open quote', "1", "line 2")]
     with pytest.raises(InputError, match=r"line 2: has 3 tab-separated .* quoted as in CSV, --file_format=quoted_tsv reads them"):
         rows(own(TSV), TRAIN, "label\ttext", line)
+
+
+def test_a_known_task_knows_no_quoted_files():
+    with pytest.raises(InputError, match=r"line 3: has 3 tab-separated columns where there should be 2; mend the row \(a text may hold"):
+        rows(SST2, TRAIN, "sentence\tlabel", "good\t1", '"quoted\ttext"\t1')
 
 
 def test_an_open_quote_is_told_where_it_opens():
