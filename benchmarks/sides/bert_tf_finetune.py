@@ -11,8 +11,6 @@ import tensorflow as tf
 
 from benchmarks.rounds import serve
 from bert_tf.config import BertConfig, FinetuneConfig
-from bert_tf.modeling import losses
-from bert_tf.modeling.models import ClassificationModel
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import TRAIN
 from bert_tf.tasks.table import find_task
@@ -20,7 +18,8 @@ from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.optimizer import WORTH_COMPILING, AdamWeightDecay, LinearSchedule
 from bert_tf.training.step import StepOptions, TrainStep
 from bert_tf.training.strategy import distributed, is_cpu
-from bert_tf.workflows import finetune, model_folder
+from bert_tf.workflows import examples, model_folder, task_rows
+from bert_tf.workflows.heads import head_of
 
 
 class _Run(NamedTuple):
@@ -39,15 +38,15 @@ def main():
         train_batch_size=options["batch"], bucket_lengths=options.get("bucket_lengths", "auto"),
     )  # fmt: skip
     shape = BertConfig.from_json(json.dumps(options["shape"] | {"vocab_size": len(vocab)}))
-    rows = finetune._rows(config, spec, TRAIN)
+    rows, head = task_rows.read(config, spec, TRAIN), head_of(spec, None, ())
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, True), 128)
-    batches = finetune._batches(config, _Run(config.output_dir), TRAIN, rows, featurizer, options["batch"], 10_000)
+    batches = examples.batches(config, _Run(config.output_dir), TRAIN, rows, featurizer, head.records, options["batch"], 10_000)
     policy, strategy = keras.DTypePolicy(options["dtype"]), tf.distribute.get_strategy()
-    model = ClassificationModel(shape, len(spec.labels), fuse=is_cpu(strategy), dtype=policy)
-    optimizer = AdamWeightDecay(
-        model.trainable_variables, LinearSchedule(5e-5, 10_000, 1_000), compile_from=WORTH_COMPILING if is_cpu(strategy) else None
-    )
-    step = TrainStep(model, losses.CLASSIFICATION, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
+    fuse = is_cpu(strategy)
+    model = head.make_model(spec, shape, False, policy, fuse)
+    schedule = LinearSchedule(5e-5, 10_000, 1_000)
+    optimizer = AdamWeightDecay(model.trainable_variables, schedule, compile_from=WORTH_COMPILING if fuse else None)
+    step = TrainStep(model, head.objective, optimizer, tf.Variable(0, dtype=tf.int64), StepOptions(1))
     iterator = iter(distributed(strategy, batches, 0, 10_000))
 
     def run(steps=options["steps"]):

@@ -21,7 +21,7 @@ def main():
     spec = find_task(options["task"])
     rows = read_rows(spec, TRAIN, options["data_dir"])
     texts = tuple([row.texts[side] for row in rows] for side in range(spec.num_texts))
-    labels = [spec.label_id(row.label) for row in rows]
+    labels = [spec.label_feature(row.label) for row in rows]
     tokenizer = keras_hub.models.BertTokenizer(vocabulary=options["vocab_file"], lowercase=True)
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(tokenizer, sequence_length=128)
     shape = options["shape"]

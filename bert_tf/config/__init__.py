@@ -5,9 +5,10 @@ Names and defaults are google-research/bert's where it has the flag. Nothing her
 
 from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, TokenizeConfig
 from bert_tf.config.fields import differing_field, to_dict
+from bert_tf.config.finetune import FinetuneConfig
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
-from bert_tf.config.training import FinetuneConfig, PretrainConfig, TrainingConfig
-from bert_tf.config.use import DemoConfig, PredictConfig
+from bert_tf.config.training import PretrainConfig, TrainingConfig
+from bert_tf.config.use import DemoConfig, PredictConfig, SubmissionConfig
 
 __all__ = [
     "HIDDEN_ACTIVATIONS",
@@ -19,6 +20,7 @@ __all__ = [
     "FinetuneConfig",
     "PredictConfig",
     "PretrainConfig",
+    "SubmissionConfig",
     "TokenizeConfig",
     "TrainingConfig",
     "differing_field",

@@ -1,9 +1,9 @@
-"""What trains: the knobs that every training script shares, and those of pre-training and fine-tuning."""
+"""What trains: the knobs that every training script shares, and those of pre-training."""
 
 import os
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_EPOCHS, MOST_STEPS, check_length, flag, require, settle
+from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_STEPS, check_length, flag, require, settle
 from bert_tf.config.model import MODEL_SIZES
 
 
@@ -166,64 +166,6 @@ class PretrainConfig(TrainingConfig):
         if self.stop_at_step is not None:
             inside = 1 <= self.stop_at_step <= self.num_train_steps
             require(inside, f"stop_at_step is {self.stop_at_step}; give 1 up to num_train_steps {self.num_train_steps}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinetuneConfig(TrainingConfig):
-    """Rows of a task in, a fine-tuned model, its scores and predictions out."""
-
-    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
-    data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
-    tfds_name: str | None = flag(
-        None, help="TensorFlow Datasets name, as glue/cola, glue/mnli, glue/mrpc or glue/sst2, in place of --data_dir.", identity=False
-    )
-    tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
-    do_predict: bool = flag(False, help="Predict the test split.", identity=False)
-    predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
-    num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
-    warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
-    bucket_lengths: str = flag(
-        "auto",
-        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
-        "data; off: max_seq_length alone.",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "task_name", self.task_name.strip().lower())
-        good = 1 <= self.predict_batch_size <= LARGEST_BATCH
-        require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
-        good = 0 < self.num_train_epochs <= MOST_EPOCHS
-        require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {MOST_EPOCHS:,}")
-        require(
-            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
-        )
-        self.fixed_buckets()
-        both = self.data_dir is not None and self.tfds_name is not None
-        require(not both, "data_dir and tfds_name are both given; choose one source")
-        asked = self.do_train or self.do_eval or self.do_predict
-        require(
-            not asked or self.data_dir is not None or self.tfds_name is not None,
-            "no data: give --data_dir with the task's TSV files, or --tfds_name",
-        )
-
-    def fixed_buckets(self) -> tuple[int, ...] | None:
-        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
-        if self.bucket_lengths == "auto":
-            return None
-        if self.bucket_lengths == "off":
-            return (self.max_seq_length,)
-        try:
-            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
-        except ValueError:
-            lengths = [0]
-        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
-        require(
-            good,
-            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
-            "as 32,64,128",
-        )
-        return tuple(lengths)
 
 
 def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:

@@ -23,6 +23,20 @@ class PredictConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubmissionConfig:
+    """Fine-tuned runs with predictions in, the GLUE leaderboard's zip out."""
+
+    run_dirs: str = flag(None, required=True, help="Output directories of run_classifier.py, one a task, separated by commas.")
+    output_file: str = flag(None, required=True, help="The zip to write.")
+    majority_tasks: str | None = flag(
+        None, help="Tasks for which the most frequent label is handed in, whatever the row, as the paper did for wnli."
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DemoConfig:
     """The whole story on the sample that comes with the package."""
 

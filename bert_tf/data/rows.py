@@ -1,5 +1,6 @@
 """The rows of a task from its official files, or from TensorFlow Datasets."""
 
+import os
 import socket
 import sys
 import urllib.parse
@@ -12,23 +13,43 @@ from absl import logging
 
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError, one_line
-from bert_tf.tasks.spec import TEST, Row, TaskSpec, TfdsSource
-from bert_tf.tasks.tsv import parse_tsv
+from bert_tf.tasks.rows import RawRow, parse_raw_rows, parse_rows
+from bert_tf.tasks.spec import TEST, Row, TaskSpec, TfdsSource, role
+
+
+class MissingSplit(InputError):
+    """The source has no such split."""
 
 
 def read_rows(spec: TaskSpec, split: str, data_dir: str) -> list[Row]:
     """Returns the split's rows from the task's file in `data_dir`, in the file's order.
 
     Raises:
-      InputError: The file is not there, or what `parse_tsv` and `read_lines` refuse.
+      MissingSplit: The file is not there.
+      InputError: What `parse_rows` and `read_lines` refuse.
     """
-    names = spec.tsv.files[split].names
+    path = _path(spec, split, data_dir)
+    logging.info("%s: rows of %s", split, path)
+    return list(parse_rows(read_lines(path), spec, split, path))
+
+
+def read_raw_rows(spec: TaskSpec, split: str, data_dir: str) -> list[RawRow]:
+    """Returns the same rows, whatever their labels are: to learn from them which labels there are."""
+    path = _path(spec, split, data_dir)
+    return list(parse_raw_rows(read_lines(path), spec, split, path))
+
+
+def _path(spec: TaskSpec, split: str, data_dir: str) -> str:
+    names = spec.table.files[split].names
     for name in names:
-        path = f"{data_dir.rstrip('/')}/{name}"
+        path = os.path.join(data_dir, name)
         if tf.io.gfile.exists(path):
-            logging.info("%s: rows of %s", split, path)
-            return list(parse_tsv(read_lines(path), spec, split, path))
-    raise InputError(f"{data_dir}: there is no {' or '.join(names)}; give --data_dir the directory that holds the files of {spec.name}")
+            return path
+    if data_dir:
+        raise MissingSplit(
+            f"{data_dir}: there is no {' or '.join(names)}; give --data_dir the directory that holds the files of {spec.name}"
+        )
+    raise MissingSplit(f"{names[0]}: is not there; check --{split}_file")
 
 
 def read_tfds_rows(spec: TaskSpec, split: str, tfds_name: str, tfds_data_dir: str | None = None) -> list[Row]:
@@ -44,18 +65,24 @@ def read_tfds_rows(spec: TaskSpec, split: str, tfds_name: str, tfds_data_dir: st
       tfds_data_dir: Where TFDS keeps its data; its own default if None.
 
     Raises:
-      InputError: No such data set, split or feature; a download that failed; or a label that the task does not have.
+      MissingSplit: No such split.
+      InputError: No such data set or feature; a download that failed; or a label that the task does not have.
     """
     source = spec.tfds
     if source is None:
         raise InputError(f"--tfds_name={tfds_name}: {spec.name} has no form in TensorFlow Datasets here; give --data_dir")
-    builder = _prepared_builder(tfds_name, tfds_data_dir)
+    if split in source.elsewhere:
+        tfds_name = source.elsewhere[split]
+    try:
+        builder = _prepared_builder(tfds_name, tfds_data_dir)
+    except InputError as error:
+        raise MissingSplit(str(error)) if split in source.elsewhere else error from error.__cause__
     tfds_split = next((name for name in source.splits[split] if name in builder.info.splits), None)
     if tfds_split is None:
         found = ", ".join(builder.info.splits)
-        raise InputError(f"--tfds_name={tfds_name}: has no split {' or '.join(source.splits[split])} ({found} are there); choose another")
+        raise MissingSplit(f"--tfds_name={tfds_name}: has no split {' or '.join(source.splits[split])} ({found} are there); choose another")
     features = dict(builder.info.features.items())
-    needed = [*source.columns.texts, *([] if split == TEST else [source.columns.label])]
+    needed = [*source.columns.texts, *([] if role(split) == TEST else [source.columns.label])]
     for column in needed:
         if column not in features:
             found = ", ".join(sorted(features))

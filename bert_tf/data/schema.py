@@ -85,3 +85,9 @@ PRETRAINING = RecordKind(
 )
 
 CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET, below="labels"), IS_REAL))
+
+# A number in place of a label.
+REGRESSION = RecordKind("regression", (*ENCODER_INPUTS, Feature("label_ids", (), "float32", TARGET), IS_REAL))
+
+# For each label whether the example has it.
+MULTILABEL = RecordKind("multilabel", (*ENCODER_INPUTS, Feature("label_ids", ("labels",), "int64", TARGET, below=2), IS_REAL))

@@ -4,7 +4,7 @@ A loss is told as a sum and a weight, not as a mean: the mean over a global batc
 devices, micro batches or a last, partly filled batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -97,8 +97,69 @@ def classification_sums(logits: Batch, batch: Batch) -> Sums:
     return _class_sums("classifier", logits["classifier"], batch["label_ids"], classification_weights(batch)["classifier"])
 
 
+def weighted_classification(class_weights: Sequence[float]) -> Objective:
+    """Returns classification in which an example counts in the loss as much as its label does: the mean is a weighted one.
+
+    Args:
+      class_weights: A weight for each label id. The accuracy is of the examples, as ever.
+    """
+
+    def weights(batch: Batch) -> Weights:
+        real = classification_weights(batch)["classifier"]
+        return {"classifier": real * tf.gather(tf.constant(class_weights, tf.float32), batch["label_ids"])}
+
+    def sums(logits: Batch, batch: Batch) -> Sums:
+        weighted = _class_sums("classifier", logits["classifier"], batch["label_ids"], weights(batch)["classifier"])
+        return classification_sums(logits, batch) | {"classifier_loss": weighted["classifier_loss"]}
+
+    return Objective(weights, sums)
+
+
+def regression_weights(batch: Batch) -> Weights:
+    """Returns `regression` float32[batch]: 0 for what only fills up."""
+    return {"regression": tf.cast(batch["is_real_example"], tf.float32)}
+
+
+def regression_sums(logits: Batch, batch: Batch) -> Sums:
+    """Returns the sums behind regression_loss, the mean squared error.
+
+    Args:
+      logits: What `ClassificationModel` of one output returns.
+      batch: label_ids float32[batch], is_real_example int[batch].
+    """
+    weights = regression_weights(batch)["regression"]
+    losses = tf.math.squared_difference(logits["classifier"][:, 0], batch["label_ids"])  # [batch, 1] -> [batch]
+    return {"regression_loss": WeightedSum(tf.reduce_sum(losses * weights), tf.reduce_sum(weights), tf.zeros([]))}
+
+
+def multilabel_weights(batch: Batch) -> Weights:
+    """Returns `multilabel` float32[batch]: 0 for what only fills up."""
+    return {"multilabel": tf.cast(batch["is_real_example"], tf.float32)}
+
+
+def multilabel_sums(logits: Batch, batch: Batch) -> Sums:
+    """Returns the sums behind multilabel_loss, the mean of the labels' cross entropies, and multilabel_accuracy at probability 0.5.
+
+    Args:
+      logits: What `ClassificationModel` returns.
+      batch: label_ids int[batch, labels], is_real_example int[batch].
+    """
+    weights = multilabel_weights(batch)["multilabel"]
+    given, scores = tf.cast(batch["label_ids"], tf.float32), logits["classifier"]
+    # [batch, labels] -> [batch]
+    losses = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(given, scores), axis=-1)
+    hits = tf.reduce_mean(tf.cast(tf.equal(scores >= 0, given > 0), tf.float32), axis=-1)
+    weight, epsilon = tf.reduce_sum(weights), tf.zeros([])
+    return {
+        "multilabel_loss": WeightedSum(tf.reduce_sum(losses * weights), weight, epsilon),
+        "multilabel_accuracy": WeightedSum(tf.reduce_sum(hits * weights), weight, epsilon),
+    }
+
+
 PRETRAINING = Objective(pretraining_weights, pretraining_sums)
 CLASSIFICATION = Objective(classification_weights, classification_sums)
+REGRESSION = Objective(regression_weights, regression_sums)
+MULTILABEL = Objective(multilabel_weights, multilabel_sums)
 
 
 def _class_sums(name, logits, labels, weights, epsilon=0.0) -> dict[str, WeightedSum]:

@@ -48,13 +48,14 @@ class PretrainingModel(keras.Model):
 
 
 class ClassificationModel(keras.Model):
-    """One label for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
+    """An answer for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
 
     def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
-        """Takes the model's shape, the number of labels to choose from, and the encoder's `recompute` and `fuse`."""
+        """Takes the model's shape, the number of labels (1 for a number), and the encoder's `recompute` and `fuse`."""
         super().__init__(name="classification", **options)
         self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
-        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype=self.dtype_policy)
+        # in float32 whatever the precision: it costs nothing on one vector an example, and a predicted number in bfloat16 has two digits
+        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype="float32")
         self.classifier.build((None, config.hidden_size))
         self.built = True
 

@@ -95,6 +95,28 @@ class ClassifierModule(ServingModule):
         return {"label": tf.gather(self.labels, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities}
 
 
+class RegressorModule(ServingModule):
+    """Output: `prediction` float32[batch]."""
+
+    def outputs(self, inputs):
+        """Returns the prediction for the encoder's inputs int32[batch, seq]."""
+        return {"prediction": self.model(inputs, training=False)["classifier"][:, 0]}  # [batch, 1] -> [batch]
+
+
+class MultilabelModule(ServingModule):
+    """Outputs: `probabilities` float32[batch, labels], in the order of the labels asset, and `given` bool[batch, labels]."""
+
+    def __init__(self, thresholds: Sequence[float], **options):
+        """Takes from which probability each label is given, in the order of the logits, and what every serving module takes."""
+        super().__init__(**options)
+        self.thresholds = tf.constant(list(thresholds), tf.float32)
+
+    def outputs(self, inputs):
+        """Returns probabilities, and which labels are given, for the encoder's inputs int32[batch, seq]."""
+        probabilities = tf.sigmoid(self.model(inputs, training=False)["classifier"])
+        return {"probabilities": probabilities, "given": probabilities >= self.thresholds}
+
+
 class EncoderModule(ServingModule):
     """Outputs: `sequence_output` float32[batch, seq, hidden], `pooled_output` float32[batch, hidden], `input_mask` int32[batch, seq].
 

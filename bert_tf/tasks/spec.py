@@ -2,24 +2,47 @@
 
 The kind fixes the features, the head and its loss, how predictions are written, and the export's signatures:
 
-| kind     | a row holds                                    | the head gives             | label feature        |
-| -------- | ---------------------------------------------- | -------------------------- | -------------------- |
-| classify | one or two texts and one label of a fixed list | a probability of each label | label_ids, its index |
+| kind       | a row holds                                    | the head gives               | label feature                      |
+| ---------- | ---------------------------------------------- | ---------------------------- | ---------------------------------- |
+| classify   | one or two texts and one label of a fixed list | a probability of each label  | label_ids int64[], its index       |
+| regress    | one or two texts and a number                  | a number                     | label_ids float32[], the number    |
+| multilabel | one or two texts and any labels of a list      | a probability of each label  | label_ids int64[labels], 0s and 1s |
+
+What a kind does is in `tasks/answers.py`; what TensorFlow needs of it in `workflows/heads.py`.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import metrics as task_metrics
+from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS, Answer, Feature, Label, Number, OneLabel, SomeLabels, Unlabelled
 
-CLASSIFY = "classify"
-KINDS = (CLASSIFY,)
+KINDS = (CLASSIFY, REGRESS, MULTILABEL)
 
+# What a split is for. A task may have further dev and test sets, "dev_mismatched" say, which the same model is asked for.
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 
-# What stands in a label column where there is no label: published test sets hold -1, the MultiNLI corpus "-" where annotators differ.
-UNLABELLED = ("", "-", "-1")
+# How the rows of a file are written. In TSV quotes are characters like any other.
+TSV, QUOTED_TSV, CSV, JSONL = FORMATS = ("tsv", "quoted_tsv", "csv", "jsonl")
+
+
+def role(split: str) -> str:
+    """Returns what a split is for: that of "dev_mismatched" is "dev"."""
+    return split.partition("_")[0]
+
+
+def suffix(split: str) -> str:
+    """Returns what tells a further set's files and figures from the main set's: "_mismatched" of "dev_mismatched", "" of "dev"."""
+    return split.removeprefix(role(split))
+
+
+def file_of(name: str, split: str) -> str:
+    """Returns the name that a file has for a split: `file_of("predictions.tsv", "test_ax")` is predictions_ax.tsv, of "test" as it is."""
+    stem, dot, extension = name.partition(".")
+    return f"{stem}{suffix(split)}{dot}{extension}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +52,13 @@ class Row:
     Attributes:
       id: What the source calls it: its index column, or its number from 0 where there is none.
       texts: Its texts, in the order of the task's text columns.
-      label: One of the task's labels; None in a test split, whose labels are never read.
+      label: What its kind has for a label; None in a test split, whose labels are never read.
       where: File and line, for error messages.
     """
 
     id: str
     texts: tuple[str, ...]
-    label: str | None
+    label: Label | None
     where: str
 
 
@@ -46,43 +69,86 @@ class Columns:
     Attributes:
       texts: The columns of the texts.
       label: The column of the label.
-      id: The column of the id, in sources that have one.
+      id: The column of the id, in sources that have one; elsewhere rows are numbered from 0.
+      needs_id: Whether it must be there.
       label_names: The source's names of the labels, where they are not the task's.
     """
 
     texts: tuple[str, ...]
     label: str = "label"
-    id: str = "index"
+    id: str | None = "index"
+    needs_id: bool = False
     label_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class TsvFile:
-    """One split as a file of tab-separated values.
+class TableFile:
+    """One split as a file of rows.
 
     Attributes:
       names: The file's names within the data directory; the first that is there is read.
-      columns: The names of its columns where the file itself has no header line.
+      columns: The task's names of its columns, where the file has none or others.
+      has_header: Whether the first line names the columns. Where neither it nor `columns` does, they are called 1, 2, 3, ...
+      only: The rows that count: those which have this value in this column.
+      has_broken_rows: Whether the published file is known to hold rows of another number of columns, which are left out.
+      format: One of `FORMATS`.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    has_header: bool = True
+    only: Mapping[str, str] = field(default_factory=dict)
+    has_broken_rows: bool = False
+    format: str = TSV
 
 
 @dataclass(frozen=True)
-class TsvSource:
-    """A directory of tab-separated files: a file for each split."""
+class TableSource:
+    """Files of rows: one for each split, and for each further set.
+
+    Attributes:
+      columns: What they keep where.
+      files: The file of each split.
+      advice: The flags to check when a file is not what it should be.
+      label_advice: The same for a label that the task does not have.
+      may_be_quoted: Whether a TSV file may turn out to be one with quoted texts, so that --file_format is to be named.
+    """
 
     columns: Columns
-    files: Mapping[str, TsvFile]
+    files: Mapping[str, TableFile]
+    advice: str = "check --task_name and --data_dir"
+    label_advice: str = "mend the file or --task_name"
+    may_be_quoted: bool = False
 
 
 @dataclass(frozen=True)
 class TfdsSource:
-    """A data set of TensorFlow Datasets; the splits' names there, of which the first that exists is read."""
+    """A data set of TensorFlow Datasets.
+
+    Attributes:
+      columns: What its records keep where.
+      splits: The splits' names there, of which the first that exists is read.
+      elsewhere: Further sets that are data sets of their own there, by split: their names.
+    """
 
     columns: Columns
     splits: Mapping[str, tuple[str, ...]]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeaderboardFile:
+    """What the GLUE leaderboard wants of one test set.
+
+    Attributes:
+      name: The file in the submission, without .tsv.
+      num_rows: Rows of the official test set.
+      majority: The label of most training rows, to be handed in where a model does no better.
+    """
+
+    name: str
+    num_rows: int
+    majority: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,52 +158,92 @@ class TaskSpec:
     Attributes:
       name: The task's name in lower case, as --task_name gives it.
       kind: One of `KINDS`.
-      labels: The labels; a label's id is its place here.
+      labels: The labels; a label's id is its place here. Empty where a label is a number.
       metrics: Names of functions in `tasks/metrics.py`; the first is what models are chosen by.
-      tsv: Its official files.
+      table: Its official files.
       tfds: Its form in TensorFlow Datasets, if it has one.
+      leaderboard: What GLUE wants of its test sets, by split.
+      span: The lowest and the highest number that a label can be, where labels are numbers.
+      label_separator: Between two labels in a label column, where a row may have several.
+      thresholds: From which probability each label is given, where a row may have several.
     """
 
     name: str
     kind: str
     labels: tuple[str, ...]
     metrics: tuple[str, ...]
-    tsv: TsvSource
+    table: TableSource
     tfds: TfdsSource | None = None
+    leaderboard: Mapping[str, LeaderboardFile] = field(default_factory=dict)
+    span: tuple[float, float] | None = None
+    label_separator: str = ","
+    thresholds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"task {self.name}: kind is {self.kind!r}; give one of {', '.join(KINDS)}")
-        if len(set(self.labels)) < 2 or len(set(self.labels)) < len(self.labels):
-            raise InputError(f"task {self.name}: labels are {list(self.labels)}; give two or more, each once")
-        for source in (self.tsv, self.tfds):
+        try:
+            answer = self.answer
+        except InputError as error:
+            raise InputError(f"task {self.name}: {error}") from error
+        for source in (self.table, self.tfds):
             if source and not 1 <= len(source.columns.texts) <= 2:
                 raise InputError(f"task {self.name}: {len(source.columns.texts)} text columns; give one or two")
-        task_metrics.check(self.metrics, len(self.labels), f"task {self.name}")
+        task_metrics.check(self.metrics, answer.metrics, len(self.labels), f"task {self.name}")
+
+    @cached_property
+    def answer(self) -> Answer:
+        """What the task asks for: its kind, with its labels."""
+        if self.kind == MULTILABEL:
+            return SomeLabels(self.labels, self.label_separator, self.thresholds)
+        return Number(self.labels, self.span) if self.kind == REGRESS else OneLabel(self.labels)
 
     @property
     def num_texts(self) -> int:
         """Number of texts a row: 1, or 2 for pairs."""
-        return len(self.tsv.columns.texts)
+        return len(self.table.columns.texts)
 
-    def label_id(self, label: str | None) -> int:
-        """Returns the label's index; 0 for a row without label, as google-research/bert writes test rows."""
-        return 0 if label is None else self.labels.index(label)
+    def needed_columns(self, split: str) -> list[str]:
+        """Returns the columns without which there are no rows of the split."""
+        columns = self.table.columns
+        label = [] if role(split) == TEST else [columns.label]
+        return [*columns.texts, *self.table.files[split].only, *label, *([columns.id] if columns.id and columns.needs_id else [])]
+
+    def sets(self, role_: str) -> list[str]:
+        """Returns the splits for that purpose, the main one first."""
+        return [split for split in self.table.files if role(split) == role_]
+
+    def in_language(self, language: str) -> "TaskSpec":
+        """Returns the task with {language} filled in, in file names and in what tells its rows from those of other languages."""
+        files = {
+            split: dataclasses.replace(
+                file,
+                names=tuple(name.replace("{language}", language) for name in file.names),
+                only={column: value.replace("{language}", language) for column, value in file.only.items()},
+            )
+            for split, file in self.table.files.items()
+        }
+        return dataclasses.replace(self, table=dataclasses.replace(self.table, files=files))
+
+    def label_feature(self, label: Label | None) -> Feature:
+        """Returns a record's label_ids."""
+        return self.answer.feature(label)
 
     def make_row(self, split: str, id: str, texts: Sequence[str], label: str | None, where: str) -> Row:
-        """Returns a row, its label checked. `label` is ignored in the test split: published test sets hold -1, or any constant.
+        """Returns a row, its label checked. `label` is ignored in a test split: published test sets hold -1, or any constant.
 
         Raises:
           InputError: A label that the task does not have, or none where the split needs one.
         """
-        if split == TEST:
+        if role(split) == TEST:
             return Row(id, tuple(texts), None, where)
         label = (label or "").strip()
-        if label in self.labels:
-            return Row(id, tuple(texts), label, where)
-        known = ", ".join(self.labels)
-        if label in UNLABELLED:
+        try:
+            return Row(id, tuple(texts), self.answer.read(label), where)
+        except Unlabelled as error:
+            known = f"one of {', '.join(self.labels)}" if self.labels else "a number"
             raise InputError(
-                f"{where}: label {label!r} means unlabelled, and {split} rows need a label; give it one of {known}, or leave the row out"
-            )
-        raise InputError(f"{where}: label {label!r} is not one of {self.name}'s labels {known}; mend the file or --task_name")
+                f"{where}: label {label!r} means unlabelled, and {split} rows need a label; give it {known}, or leave the row out"
+            ) from error
+        except ValueError as error:
+            raise InputError(f"{where}: label {label!r} {error}; {self.table.label_advice}") from error

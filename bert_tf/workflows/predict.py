@@ -16,7 +16,8 @@ _BATCH_SIZE = 32
 def run(config: PredictConfig) -> list[dict[str, Any]]:
     """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines.
 
-    A classifier's outputs are the label and each label's probability by its name.
+    A classifier's outputs are the label, or the labels where there may be several, and each label's probability by its name; those of a
+    model that predicts numbers are `prediction`.
     """
     output = None
     if config.output_file is not None:
@@ -48,7 +49,10 @@ def _named(output: dict[str, Any], labels: list[str]) -> dict[str, Any]:
         raise InputError(
             f"the export's labels.txt holds {len(labels)} labels, the model has {len(output['probabilities'])}; export it again"
         )
-    return {"label": output["label"], "probabilities": dict(zip(labels, output["probabilities"]))}
+    probabilities = dict(zip(labels, output["probabilities"]))
+    if "given" in output:
+        return {"labels": [label for label, given in zip(labels, output["given"]) if given], "probabilities": probabilities}
+    return {"label": output["label"], "probabilities": probabilities}
 
 
 def _rows(config: PredictConfig) -> list[dict[str, str]]:

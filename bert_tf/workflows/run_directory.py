@@ -1,48 +1,42 @@
 """A run's output directory: what run it belongs to, and when it may be gone on with."""
 
 import contextlib
-import errno
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import filelock
 import tensorflow as tf
 from absl import logging
 
 from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
 from bert_tf.errors import InputError
+from bert_tf.tasks.spec import DEV, TEST, TRAIN, file_of, role
+from bert_tf.tasks.table import TASKS
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.training.selection import EVALUATIONS
+from bert_tf.workflows.run_lock import held
 
 RECORD = "run_config.json"
 # How the training went: on what, and how fast.
 RUN_RECORD = "run.json"
 # What is hashed into it: see `identity`.
 TRAINING_DATA = "training data"
-# Held by the process that trains here; the system lets go of it when the process ends, however it ends.
-_LOCK = "run.lock"
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+# What fine-tuning writes of each set that it evaluates or predicts.
+_WRITTEN_OF_SETS = {
+    TRAIN: ("train.tf_record",),
+    DEV: ("eval.tf_record", "confusion_matrix.tsv", "label_scores.tsv"),
+    TEST: ("predict.tf_record", "test_results.tsv", "predictions.tsv"),
+}
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
     "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
     "finetune": (
-        *(
-            RECORD,
-            RUN_RECORD,
-            EVALUATIONS,
-            "checkpoint",
-            "bert_config.json",
-            "vocab.txt",
-            "labels.txt",
-            "eval_results.txt",
-            "test_results.tsv",
-            "predictions.tsv",
-        ),
-        *("train.tf_record", "eval.tf_record", "predict.tf_record"),
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
+        "eval_results.txt",
+        *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
 }
 _WRITTEN_PATTERNS = {  # by folder
@@ -51,7 +45,10 @@ _WRITTEN_PATTERNS = {  # by folder
     "export": re.compile(r"\d+/?|partial-\d+/?"),
 }
 # Flags that name what a run reads, and those of them that may name many files.
-_READ = ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir")
+_READ = (
+    *("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir"),
+    *("train_file", "dev_file", "test_file"),
+)
 _READ_PATTERNS = ("input_file", "eval_input_file")
 
 
@@ -117,7 +114,7 @@ def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mappin
     folder = config.output_dir
     _check_places(folder, this["workflow"], files, is_new=newest is None)
     make_folder(folder)
-    with _locked(folder):
+    with held(folder):
         if config.overwrite_output_dir:
             _clear(folder)
         elif latest_checkpoint(folder) != newest:
@@ -127,28 +124,6 @@ def begun(config: configs.TrainingConfig, this: Mapping[str, Any], files: Mappin
         for name, text in ({RECORD: record} | dict(files)).items():
             write_text(config.output_dir, name, text)
         yield
-
-
-@contextlib.contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    if "://" in folder:  # object stores have no locks
-        yield
-        return
-    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=0, fallback_to_soft=False)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise InputError(f"{folder}: another run is training in it; wait until it ends, or give another --output_dir") from None
-    except (NotImplementedError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
-            raise InputError(f"{folder}: cannot be written ({error.strerror}); check its permissions") from error
-        logging.warning("%s: its file system has no locks; see to it that one run at a time trains in it", folder)
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def write_text(folder: str, name: str, text: str) -> str:
@@ -213,6 +188,18 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
                 f"{config.output_dir}: the {name} changed since this run began{difference}; give what it began with, or another "
                 "--output_dir"
             )
+
+
+def recorded_config(folder: str) -> dict[str, Any]:
+    """Returns the config of the run in the folder, as its record has it.
+
+    Raises:
+      InputError: There is no record, or it is damaged.
+    """
+    record = os.path.join(folder, RECORD)
+    if not tf.io.gfile.exists(record):
+        raise InputError(f"{folder}: has no {RECORD}; give the --output_dir of a training")
+    return _read_record(record)["config"]
 
 
 def _holds(path: str, text: str) -> bool:

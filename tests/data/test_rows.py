@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from bert_tf.data.rows import read_rows, read_tfds_rows
+from bert_tf.data.rows import MissingSplit, read_rows, read_tfds_rows
 from bert_tf.errors import InputError
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row
 from bert_tf.tasks.table import find_task
@@ -15,6 +15,7 @@ from tests.conftest import SHARED, needs_shared
 
 GLUE = SHARED / "data" / "glue"
 MRPC, COLA, SST2, MNLI = (find_task(name) for name in ("mrpc", "cola", "sst-2", "mnli"))
+QNLI, QQP, RTE, STSB, WNLI, XNLI = (find_task(name) for name in ("qnli", "qqp", "rte", "sts-b", "wnli", "xnli"))
 
 
 @needs_shared
@@ -30,6 +31,13 @@ MRPC, COLA, SST2, MNLI = (find_task(name) for name in ("mrpc", "cola", "sst-2", 
         (SST2, "SST-2", TRAIN, {"1": 37569, "0": 29780}),
         (SST2, "SST-2", DEV, {"1": 444, "0": 428}),
         (SST2, "SST-2", TEST, {None: 1821}),
+        (QNLI, "QNLI", DEV, {"entailment": 2702, "not_entailment": 2761}),
+        (RTE, "RTE", TRAIN, {"entailment": 1249, "not_entailment": 1241}),
+        (RTE, "RTE", DEV, {"entailment": 146, "not_entailment": 131}),
+        (RTE, "RTE", TEST, {None: 3000}),
+        (WNLI, "WNLI", TRAIN, {"0": 323, "1": 312}),
+        (WNLI, "WNLI", DEV, {"0": 40, "1": 31}),
+        (WNLI, "WNLI", TEST, {None: 146}),
     ],
     ids=lambda value: getattr(value, "name", value) if not isinstance(value, dict) else "",
 )
@@ -38,6 +46,27 @@ def test_official_files_give_all_their_rows(spec, folder, split, labels):
     assert Counter(row.label for row in rows) == labels
     assert [row.id for row in rows] == [str(number) for number in range(len(rows))]
     assert all(text.strip() and "\t" not in text for row in rows for text in row.texts)
+
+
+@needs_shared
+def test_scores_of_sentence_pairs_are_numbers():
+    train, dev = (read_rows(STSB, split, str(GLUE / "STS-B")) for split in (TRAIN, DEV))
+    assert (len(train), len(dev)) == (5749, 1500)
+    assert train[1] == Row("1", ("A man is playing a large flute.", "A man is playing a flute."), 3.8, f"{GLUE}/STS-B/train.tsv, line 3")
+    for rows in (train, dev):
+        assert all(isinstance(row.label, float) and 0 <= row.label <= 5 and all(row.texts) for row in rows)
+    assert np.mean([row.label for row in dev]) == pytest.approx(2.364, abs=5e-4)  # by awk over the file's last column
+
+
+@needs_shared
+@pytest.mark.parametrize("split, name", [(TRAIN, "kshot_all_train.tsv"), (DEV, "kshot_all_dev.tsv")])
+def test_question_pairs_in_the_official_columns(split, name, tmp_path):
+    shutil.copy(GLUE / "QQP" / name, tmp_path / QQP.table.files[split].names[0])
+    rows = read_rows(QQP, split, str(tmp_path))
+    assert Counter(row.label for row in rows) == {"0": 80, "1": 80}
+    if split == TRAIN:
+        assert rows[0].id == "360105"
+        assert rows[0].texts == ("Can I develope mobile apps with c++?", "How can I develop mobile apps with C++?")
 
 
 @needs_shared
@@ -93,6 +122,27 @@ def test_text_that_is_not_utf8_is_refused_with_file_and_line(tmp_path):
         read_rows(SST2, TRAIN, folder)
 
 
+def test_xnli_reads_the_files_of_its_language(tmp_path):
+    (tmp_path / "multinli").mkdir()
+    write(tmp_path / "multinli", "multinli.train.de.tsv", "premise\thypo\tlabel\nja\tnein\tcontradictory\n")
+    write(tmp_path, "xnli.dev.tsv", "language\tgold_label\tsentence1\tsentence2\nen\tneutral\ta\tb\nde\tentailment\tja\tdoch\n")
+    german = XNLI.in_language("de")
+    assert [(row.texts, row.label) for row in read_rows(german, TRAIN, str(tmp_path))] == [(("ja", "nein"), "contradiction")]
+    assert [(row.texts, row.label) for row in read_rows(german, DEV, str(tmp_path))] == [(("ja", "doch"), "entailment")]
+    with pytest.raises(MissingSplit, match=r"there is no multinli/multinli\.train\.zh\.tsv or multinli\.train\.zh\.tsv"):
+        read_rows(XNLI.in_language("zh"), TRAIN, str(tmp_path))
+
+
+def test_the_diagnostic_set_lies_beside_the_task_or_with_it(tmp_path):
+    folder = tmp_path / "MNLI"
+    folder.mkdir()
+    with pytest.raises(MissingSplit, match=r"there is no diagnostic\.tsv or "):
+        read_rows(MNLI, "test_ax", str(folder))
+    (tmp_path / "diagnostic").mkdir()
+    write(tmp_path / "diagnostic", "diagnostic.tsv", "index\tsentence1\tsentence2\n0\ta\tb\n")
+    assert [row.texts for row in read_rows(MNLI, "test_ax", str(folder))] == [("a", "b")]
+
+
 def test_a_missing_file_is_refused_with_the_names_it_may_have(tmp_path):
     with pytest.raises(InputError, match=r"there is no test.tsv or msr_paraphrase_test.txt; give --data_dir"):
         read_rows(MRPC, TEST, str(tmp_path))
@@ -111,8 +161,9 @@ def test_a_test_split_of_minus_ones(tmp_path):
 
 
 def write_tfds(folder, config, names, splits, texts=("sentence1", "sentence2"), version="2.0.0"):
-    """Writes a data set with TFDS' own writer: `splits` holds (idx, texts, label) for each split."""
-    label = tfds.features.ClassLabel(names=names) if names else tfds.features.Scalar(np.int64)
+    """Writes a data set with TFDS' own writer: `splits` holds (idx, texts, label) by split, `names` the labels or their dtype."""
+    named = isinstance(names, list)
+    label = tfds.features.ClassLabel(names=names) if named else tfds.features.Scalar(names or np.int64)
     features = tfds.features.FeaturesDict({**{text: tfds.features.Text() for text in texts}, "label": label, "idx": np.int32})
     records = {
         split: [(str(idx), {**dict(zip(texts, values)), "label": label, "idx": idx}) for idx, values, label in rows]
@@ -145,7 +196,48 @@ def test_tfds_labels_go_by_name_not_by_number(tmp_path):
     for split in (TRAIN, DEV):
         labels = [row.label for row in read_tfds_rows(MNLI, split, "glue/mnli", folder)]
         assert labels == ["entailment", "neutral", "contradiction"]
-        assert [MNLI.label_id(label) for label in labels] == [1, 2, 0]
+        assert [MNLI.label_feature(label) for label in labels] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "spec, config, names, labels",
+    [
+        (WNLI, "wnli", ["not_entailment", "entailment"], ["0", "1"]),
+        (RTE, "rte", ["entailment", "not_entailment"], ["entailment", "not_entailment"]),
+        (QQP, "qqp", ["not_duplicate", "duplicate"], ["0", "1"]),
+        (QNLI, "qnli", ["entailment", "not_entailment"], ["entailment", "not_entailment"]),
+    ],
+)
+def test_tfds_label_names_of_pairs(tmp_path, spec, config, names, labels):
+    rows = [(idx, ("a", "b"), idx) for idx in range(2)]
+    folder = write_tfds(tmp_path, config, names, {"train": rows, "test": [(0, ("a", "b"), -1)]}, spec.tfds.columns.texts)
+    assert [row.label for row in read_tfds_rows(spec, TRAIN, f"glue/{config}", folder)] == labels
+    assert [row.label for row in read_tfds_rows(spec, TEST, f"glue/{config}", folder)] == [None]
+
+
+def test_tfds_scores_are_numbers(tmp_path):
+    rows = [(idx, ("a", "b"), np.float32(score)) for idx, score in enumerate((3.8, 0, 5))]
+    folder = write_tfds(tmp_path, "stsb", np.float32, {"train": rows})
+    assert [row.label for row in read_tfds_rows(STSB, TRAIN, "glue/stsb", folder)] == [3.8, 0.0, 5.0]
+
+
+def test_further_sets_of_tfds(tmp_path):
+    names, texts = ["entailment", "neutral", "contradiction"], ("premise", "hypothesis")
+    splits = {
+        "validation_matched": [(0, ("a", "b"), 0)],
+        "validation_mismatched": [(0, ("c", "d"), 1)],
+        "test_matched": [(0, ("e", "f"), -1)],
+    }
+    write_tfds(tmp_path, "mnli", names, splits, texts)
+    write_tfds(tmp_path, "ax", names, {"test": [(0, ("g", "h"), -1)]}, texts)
+    found = {split: read_tfds_rows(MNLI, split, "glue/mnli", str(tmp_path)) for split in (DEV, "dev_mismatched", "test_ax")}
+    assert [(row.texts, row.label) for (row,) in found.values()] == [
+        (("a", "b"), "entailment"),
+        (("c", "d"), "neutral"),
+        (("g", "h"), None),
+    ]
+    with pytest.raises(MissingSplit, match=r"has no split test_mismatched \(validation_matched, .* are there\)"):
+        read_tfds_rows(MNLI, "test_mismatched", "glue/mnli", str(tmp_path))
 
 
 @pytest.mark.parametrize("spec, config, names", [(COLA, "cola", ["unacceptable", "acceptable"]), (SST2, "sst2", ["negative", "positive"])])
@@ -162,7 +254,7 @@ def test_an_unlabelled_tfds_row_is_refused(tmp_path):
 
 def test_a_tfds_label_without_a_name_must_be_the_tasks_own(tmp_path):
     folder = write_tfds(tmp_path, "mnli", None, {"train": [(0, ("a", "b"), 0)]}, ("premise", "hypothesis"))
-    with pytest.raises(InputError, match=r"row 0: label '0' is not one of mnli's labels contradiction, entailment, neutral"):
+    with pytest.raises(InputError, match=r"row 0: label '0' is not one of contradiction, entailment, neutral"):
         read_tfds_rows(MNLI, TRAIN, "glue/mnli", folder)
 
 
@@ -193,6 +285,9 @@ def test_without_a_network_a_data_set_that_is_not_there_is_refused_at_once(tmp_p
     with pytest.raises(InputError, match=r"^--tfds_name=glue/mrpc: is not in .* \(its servers cannot be reached\); run `tfds build"):
         read_tfds_rows(MRPC, TRAIN, "glue/mrpc", str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
+    # a further set that is a data set of its own is only left out
+    with pytest.raises(MissingSplit, match=r"^--tfds_name=glue/ax: is not in "):
+        read_tfds_rows(MNLI, "test_ax", "glue/mnli", str(tmp_path / "new"))
 
 
 class Toy(tfds.core.GeneratorBasedBuilder):

@@ -4,14 +4,18 @@ import gzip
 import json
 from functools import cache
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+from bert_tf.data.records import serialize
 from bert_tf.data.rows import read_rows
-from bert_tf.data.schema import CLASSIFICATION
+from bert_tf.data.schema import CLASSIFICATION, REGRESSION
+from bert_tf.tasks.answers import CLASSIFY
 from bert_tf.tasks.features import Featurizer
-from bert_tf.tasks.spec import CLASSIFY, DEV, TEST, Columns, Row, TaskSpec, TsvFile, TsvSource
+from bert_tf.tasks.rows import parse_rows
+from bert_tf.tasks.spec import DEV, TEST, Columns, Row, TableFile, TableSource, TaskSpec
 from bert_tf.tasks.table import find_task
-from bert_tf.tasks.tsv import parse_tsv
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from tests.conftest import SHARED, needs_shared
@@ -78,6 +82,15 @@ def test_label_ids(label, id):
     assert Featurizer(MNLI, TOY, 8)(Row("0", ("one", "two"), label, ""))["label_ids"] == id
 
 
+def test_a_number_is_its_own_feature():
+    stsb = find_task("sts-b")
+    featurizer = Featurizer(stsb, TOY, 8)
+    assert [featurizer(Row("0", ("one", "two"), label, ""))["label_ids"] for label in (3.8, 0.0, None)] == [3.8, 0.0, 0.0]
+    assert all(type(featurizer(Row("0", ("one", "two"), label, ""))["label_ids"]) is float for label in (3.8, None))
+    record = tf.train.Example.FromString(serialize(featurizer(Row("0", ("one", "two"), 3.8, "")), REGRESSION))
+    assert list(record.features.feature["label_ids"].float_list.value) == [np.float32(3.8)]
+
+
 def test_the_features_are_those_of_the_record_table():
     values = Featurizer(COLA, TOY, 8)(Row("0", ("one",), "1", ""))
     assert {name: 1 if isinstance(value, int) else len(value) for name, value in values.items()} == CLASSIFICATION.sizes({"seq": 8})
@@ -89,10 +102,10 @@ def test_a_task_that_no_code_knows_needs_only_its_row():
         CLASSIFY,
         labels=("wet", "dry", "snow"),
         metrics=("accuracy",),
-        tsv=TsvSource(Columns(("today", "tomorrow"), label="sky", id="day"), {DEV: TsvFile(("d.tsv",)), TEST: TsvFile(("t.tsv",))}),
+        table=TableSource(Columns(("today", "tomorrow"), label="sky", id="day"), {DEV: TableFile(("d.tsv",)), TEST: TableFile(("t.tsv",))}),
     )
     lines = ["day\tsky\ttoday\ttomorrow", "mon\tsnow\tone two\tthree", "tue\twet\tfour\tone"]
-    rows = list(parse_tsv(lines, weather, DEV, "d.tsv"))
+    rows = list(parse_rows(lines, weather, DEV, "d.tsv"))
     features = list(map(Featurizer(weather, TOY, 8), rows))
     assert [row.id for row in rows] == ["mon", "tue"]
     assert [values["label_ids"] for values in features] == [2, 0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.tasks.predictions import prediction_lines, probability_lines
+from bert_tf.tasks.predictions import number_lines, prediction_lines
 
 
 def random_probabilities(rows, labels):
@@ -13,12 +13,12 @@ def random_probabilities(rows, labels):
 
 def test_test_results_are_the_originals():
     probabilities = np.float32([[0.1, 0.9], [1e-5, 0.99999], [1.0, 0.0]])
-    assert list(probability_lines(probabilities)) == ["0.1\t0.9", "1e-05\t0.99999", "1.0\t0.0"]
+    assert list(number_lines(probabilities)) == ["0.1\t0.9", "1e-05\t0.99999", "1.0\t0.0"]
 
 
 def test_the_probabilities_come_back_bit_for_bit():
     probabilities = random_probabilities(200, 3)
-    lines = list(probability_lines(probabilities))
+    lines = list(number_lines(probabilities))
     np.testing.assert_array_equal(np.float32([line.split("\t") for line in lines]), probabilities)
 
 
@@ -34,7 +34,7 @@ def test_predictions_carry_id_label_name_and_a_column_a_label():
 def test_both_files_hold_the_same_numbers():
     probabilities = random_probabilities(50, 2)
     lines = list(prediction_lines([str(i) for i in range(50)], ["0", "1"], probabilities))[1:]
-    assert [line.split("\t", 2)[2] for line in lines] == list(probability_lines(probabilities))
+    assert [line.split("\t", 2)[2] for line in lines] == list(number_lines(probabilities))
 
 
 def test_lists_that_do_not_match_are_refused():

@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.spec import CLASSIFY, DEV, SPLITS, Columns, TaskSpec, TsvFile, TsvSource
+from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS
+from bert_tf.tasks.spec import DEV, SPLITS, TEST, TRAIN, Columns, TableFile, TableSource, TaskSpec, file_of, role
 from bert_tf.tasks.table import TASKS, find_task
 from tests.conftest import ROOT
 
@@ -24,28 +25,70 @@ def test_a_task_is_found_however_it_is_written(typed, name):
 
 @pytest.mark.parametrize("typed", ["imdb", "", "mrpc2"])
 def test_an_unknown_task_is_refused_with_those_that_are_known(typed):
-    with pytest.raises(InputError, match=f"^task_name is '{typed}'; give one of cola, mnli, mrpc, sst-2, topic$"):
+    with pytest.raises(InputError, match=f"^task_name is '{typed}'; give one of cola, .*, topic, or --kind and a name of your own$"):
         find_task(typed)
 
 
 def test_label_orders_are_the_originals():
     assert find_task("mnli").labels == ("contradiction", "entailment", "neutral")
+    assert find_task("xnli").labels == ("contradiction", "entailment", "neutral")
     assert [find_task(name).labels for name in ("mrpc", "cola", "sst-2")] == [("0", "1")] * 3
 
 
 def test_every_row_is_complete():
     assert len({plain(task.name) for task in TASKS}) == len(TASKS)
     for task in TASKS:
-        assert set(task.tsv.files) == set(SPLITS)
-        assert "accuracy" in task.metrics  # the original's eval_results.txt has it for every task
+        assert [task.sets(split)[0] for split in SPLITS] == list(SPLITS)
+        assert {role(split) for split in task.table.files} == set(SPLITS)
+        if task.kind == CLASSIFY:
+            assert "accuracy" in task.metrics  # the original's eval_results.txt has it for every task
+        assert set(task.leaderboard) <= set(task.sets(TEST))
+        for file in task.leaderboard.values():
+            assert file.majority is None or file.majority in task.labels
         if task.tfds is not None:
-            assert set(task.tfds.splits) == set(SPLITS)
+            assert set(task.tfds.splits) == set(task.table.files)
+            assert set(task.tfds.elsewhere) <= set(task.tfds.splits)
             assert len(task.tfds.columns.texts) == task.num_texts
             assert set(task.tfds.columns.label_names.values()) in (set(), set(task.labels))
 
 
+def test_the_leaderboards_files_and_their_rows():
+    files = {file.name: file.num_rows for task in TASKS for file in task.leaderboard.values()}
+    assert files == {
+        "CoLA": 1063, "SST-2": 1821, "MRPC": 1725, "STS-B": 1379, "QQP": 390965, "MNLI-m": 9796, "MNLI-mm": 9847, "QNLI": 5463,
+        "RTE": 3000, "WNLI": 146, "AX": 1104,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name, labels", [("qnli", 2), ("rte", 2), ("wnli", 2), ("qqp", 2), ("mnli", 3), ("cola", 2), ("sst2", 2)])
+def test_glues_official_metrics(name, labels):
+    task = find_task(name)
+    assert len(task.labels) == labels
+    assert task.metrics == {"qqp": ("f1", "accuracy"), "cola": ("matthews", "accuracy")}.get(name, ("accuracy",))
+    assert find_task("sts-b").metrics == ("pearson", "spearman")
+
+
+def test_a_language_is_filled_in():
+    files = find_task("xnli").in_language("de").table.files
+    assert files[TRAIN].names[0] == "multinli/multinli.train.de.tsv"
+    assert files[DEV].only == files[TEST].only == {"language": "de"}
+    assert find_task("mrpc").in_language("de") == find_task("mrpc")
+
+
+def test_further_sets_and_their_files():
+    task = find_task("mnli")
+    assert task.sets(DEV) == ["dev", "dev_mismatched"]
+    assert task.sets(TEST) == ["test", "test_mismatched", "test_ax"]
+    assert [file_of("predictions.tsv", split) for split in task.sets(TEST)] == [
+        "predictions.tsv",
+        "predictions_mismatched.tsv",
+        "predictions_ax.tsv",
+    ]
+    assert file_of("eval.tf_record", "dev_mismatched") == "eval_mismatched.tf_record"
+
+
 def test_the_original_evaluates_mnli_on_the_matched_set():
-    assert find_task("mnli").tsv.files[DEV].names == ("dev_matched.tsv",)
+    assert find_task("mnli").table.files[DEV].names == ("dev_matched.tsv",)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +100,15 @@ def test_the_original_evaluates_mnli_on_the_matched_set():
         ({"labels": ("a", "b", "c"), "metrics": ("f1",)}, "metric f1 is for 2 labels, not 3"),
         ({"metrics": ("bleu",)}, "metric 'bleu' is unknown; give one of accuracy, f1, matthews"),
         ({"metrics": ()}, "no metric"),
-        ({"tsv": TsvSource(Columns(("a", "b", "c")), {})}, "3 text columns; give one or two"),
+        ({"table": TableSource(Columns(("a", "b", "c")), {})}, "3 text columns; give one or two"),
+        ({"kind": REGRESS}, r"labels are \['0', '1'\], but the kind is regress"),
+        ({"kind": REGRESS, "labels": ()}, "metric 'accuracy' is unknown; give one of pearson, spearman"),
+        ({"kind": MULTILABEL, "thresholds": (0.1, 0.2, 0.3)}, "there are 3 thresholds for 2 labels"),
     ],
 )
 def test_a_row_that_cannot_work_is_refused(changes, message):
-    tsv = TsvSource(Columns(("a",)), {DEV: TsvFile(("dev.tsv",))})
-    good = dict(name="toy", kind=CLASSIFY, labels=("0", "1"), metrics=("accuracy",), tsv=tsv)
+    tsv = TableSource(Columns(("a",)), {DEV: TableFile(("dev.tsv",))})
+    good = dict(name="toy", kind=CLASSIFY, labels=("0", "1"), metrics=("accuracy",), table=tsv)
     TaskSpec(**good)
     with pytest.raises(InputError, match=message):
         TaskSpec(**(good | changes))

@@ -1,0 +1,149 @@
+"""What fine-tunes: a task, where its rows come from, and how the training goes through them."""
+
+from dataclasses import dataclass
+
+from bert_tf.config.fields import LARGEST_BATCH, MOST_EPOCHS, flag, require
+from bert_tf.config.training import TrainingConfig
+
+# A file of rows for each thing that a run may do.
+_FILES = ("train_file", "dev_file", "test_file")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(TrainingConfig):
+    """Rows of a task in, a fine-tuned model, its scores and predictions out."""
+
+    task_name: str = flag(
+        None,
+        required=True,
+        help="The task: cola, mnli, mrpc, qnli, qqp, rte, sst-2, sts-b, wnli, xnli, or topic for the sample; with --kind, a name of your "
+        "own.",
+    )
+    data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
+    tfds_name: str | None = flag(
+        None, help="TensorFlow Datasets name, as glue/cola, glue/mnli or glue/stsb, in place of --data_dir.", identity=False
+    )
+    tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
+    language: str = flag("zh", help="Of tasks in several languages, as xnli: the one whose rows are read.")
+    kind: str | None = flag(
+        None,
+        choices=("classify", "regress", "multilabel"),
+        help="For rows of your own, in --train_file, --dev_file and --test_file: whether a row has one label, a number, or any of several "
+        "labels.",
+    )
+    train_file: str | None = flag(None, help="With --kind: rows to train on; TSV, CSV or a JSON object a line.", identity=False)
+    dev_file: str | None = flag(None, help="With --kind: rows to evaluate on.", identity=False)
+    test_file: str | None = flag(None, help="With --kind: rows to predict; labels in it are not read.", identity=False)
+    file_format: str = flag(
+        "auto",
+        choices=("auto", "tsv", "quoted_tsv", "csv", "jsonl"),
+        help="With --kind: how the files are written. auto: by their names. In tsv quotes are characters like any other; in quoted_tsv "
+        "they are as in csv.",
+        identity=False,
+    )
+    has_header: bool = flag(True, help="With --kind: whether the first line names the columns.", identity=False)
+    text_column: str = flag("text", help="With --kind: the column of the text, by name or by number from 1.", identity=False)
+    text_pair_column: str | None = flag(None, help="With --kind: the column of the second text, if there is one.", identity=False)
+    label_column: str = flag("label", help="With --kind: the column of the label.", identity=False)
+    id_column: str | None = flag(None, help="With --kind: the column of the id. Default: the row's number from 0.", identity=False)
+    labels: str | None = flag(
+        None,
+        help="With --kind: the labels, separated by commas. Default: those of the training file, sorted; later, those of the model's "
+        "folder.",
+        identity=False,  # what the run was made with is compared, wherever it came from
+    )
+    label_separator: str = flag(",", help="With --kind=multilabel: what stands between two labels of a row.")
+    threshold: str | None = flag(
+        None,
+        help="With --kind=multilabel: the probability from which a label is given; one number, or one a label, separated by commas. "
+        "Default: what is stored with the model, else 0.5.",
+        identity=False,
+    )
+    class_weights: str | None = flag(
+        None,
+        help="How much each label counts in the training's loss: balanced, or label:weight, separated by commas. Default: all alike. "
+        "Evaluations weigh nothing.",
+    )
+    do_predict: bool = flag(False, help="Predict the test split.", identity=False)
+    predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
+    num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
+    warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
+    bucket_lengths: str = flag(
+        "auto",
+        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
+        "data; off: max_seq_length alone.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "task_name", self.task_name.strip().lower())
+        good = 1 <= self.predict_batch_size <= LARGEST_BATCH
+        require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
+        good = 0 < self.num_train_epochs <= MOST_EPOCHS
+        require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {MOST_EPOCHS:,}")
+        require(
+            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
+        )
+        self.fixed_buckets()
+        self.thresholds()
+        both = self.data_dir is not None and self.tfds_name is not None
+        require(not both, "data_dir and tfds_name are both given; choose one source")
+        if self.kind is None:
+            self._check_known_task()
+        else:
+            self._check_own_task()
+
+    def _check_known_task(self) -> None:
+        own = next((name for name in (*_FILES, "labels") if getattr(self, name) is not None), None)
+        require(own is None, f"{own} is for rows of your own; give --kind too, as --kind=classify")
+        asked = self.do_train or self.do_eval or self.do_predict
+        require(
+            not asked or self.data_dir is not None or self.tfds_name is not None,
+            "no data: give --data_dir with the task's TSV files, or --tfds_name; or --kind and --train_file for rows of your own",
+        )
+
+    def _check_own_task(self) -> None:
+        other = next((name for name in ("data_dir", "tfds_name") if getattr(self, name) is not None), None)
+        require(other is None, f"{other} is for known tasks; with --kind give --train_file, --dev_file and --test_file")
+        evaluates = self.do_eval or (self.do_train and self.eval_steps > 0)
+        for name, asked, why in (
+            ("train_file", self.do_train, "do_train"),
+            ("dev_file", evaluates, "do_eval" if self.do_eval else "eval_steps"),
+            ("test_file", self.do_predict, "do_predict"),
+        ):
+            require(not asked or getattr(self, name) is not None, f"{why} needs rows; give --{name}")
+        require(self.label_separator != "", "label_separator is empty; give what stands between two labels")
+        require(
+            self.threshold is None or self.kind == "multilabel",
+            f"threshold is {self.threshold!r}, but kind is {self.kind}; it is for multilabel",
+        )
+
+    def thresholds(self) -> tuple[float, ...] | None:
+        """Returns the thresholds that the flag names, one or one a label, or None where it names none."""
+        if self.threshold is None:
+            return None
+        try:
+            thresholds = tuple(float(part) for part in self.threshold.split(","))
+        except ValueError:
+            thresholds = (0.0,)
+        good = all(0 < threshold < 1 for threshold in thresholds)
+        require(good, f"threshold is {self.threshold!r}; give a number between 0 and 1, or one a label, separated by commas")
+        return thresholds
+
+    def fixed_buckets(self) -> tuple[int, ...] | None:
+        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
+        if self.bucket_lengths == "auto":
+            return None
+        if self.bucket_lengths == "off":
+            return (self.max_seq_length,)
+        try:
+            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
+        except ValueError:
+            lengths = [0]
+        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
+        require(
+            good,
+            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
+            "as 32,64,128",
+        )
+        return tuple(lengths)
