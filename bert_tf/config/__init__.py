@@ -6,7 +6,8 @@ Names and defaults are google-research/bert's where it has the flag. Nothing her
 from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, TokenizeConfig
 from bert_tf.config.fields import differing_field, to_dict
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
-from bert_tf.config.training import FinetuneConfig, PretrainConfig, TrainingConfig
+from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
+from bert_tf.config.training import EpochsConfig, FinetuneConfig, PretrainConfig, TrainingConfig
 from bert_tf.config.use import DemoConfig, PredictConfig
 
 __all__ = [
@@ -16,11 +17,15 @@ __all__ = [
     "BuildVocabConfig",
     "CreatePretrainingDataConfig",
     "DemoConfig",
+    "EpochsConfig",
     "FinetuneConfig",
     "PredictConfig",
     "PretrainConfig",
+    "ScoreSquadConfig",
+    "SquadConfig",
     "TokenizeConfig",
     "TrainingConfig",
+    "TriviaQaConfig",
     "differing_field",
     "to_dict",
 ]

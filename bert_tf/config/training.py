@@ -169,16 +169,10 @@ class PretrainConfig(TrainingConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinetuneConfig(TrainingConfig):
-    """Rows of a task in, a fine-tuned model, its scores and predictions out."""
+class EpochsConfig(TrainingConfig):
+    """What all fine-tuning shares: training by epochs, batches by length, predictions."""
 
-    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
-    data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
-    tfds_name: str | None = flag(
-        None, help="TensorFlow Datasets name, as glue/cola, glue/mnli, glue/mrpc or glue/sst2, in place of --data_dir.", identity=False
-    )
-    tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
-    do_predict: bool = flag(False, help="Predict the test split.", identity=False)
+    do_predict: bool = flag(False, help="Predict.", identity=False)
     predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
     num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
     warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
@@ -190,7 +184,6 @@ class FinetuneConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "task_name", self.task_name.strip().lower())
         good = 1 <= self.predict_batch_size <= LARGEST_BATCH
         require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
         good = 0 < self.num_train_epochs <= MOST_EPOCHS
@@ -199,13 +192,6 @@ class FinetuneConfig(TrainingConfig):
             0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
         )
         self.fixed_buckets()
-        both = self.data_dir is not None and self.tfds_name is not None
-        require(not both, "data_dir and tfds_name are both given; choose one source")
-        asked = self.do_train or self.do_eval or self.do_predict
-        require(
-            not asked or self.data_dir is not None or self.tfds_name is not None,
-            "no data: give --data_dir with the task's TSV files, or --tfds_name",
-        )
 
     def fixed_buckets(self) -> tuple[int, ...] | None:
         """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
@@ -224,6 +210,30 @@ class FinetuneConfig(TrainingConfig):
             "as 32,64,128",
         )
         return tuple(lengths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(EpochsConfig):
+    """Rows of a task in, a fine-tuned model, its scores and predictions out."""
+
+    task_name: str = flag(None, required=True, help="The task: cola, mnli, mrpc, sst-2, or topic for the sample.")
+    data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
+    tfds_name: str | None = flag(
+        None, help="TensorFlow Datasets name, as glue/cola, glue/mnli, glue/mrpc or glue/sst2, in place of --data_dir.", identity=False
+    )
+    tfds_data_dir: str | None = flag(None, help="Where TensorFlow Datasets keeps its data.", identity=False)
+    do_predict: bool = flag(False, help="Predict the test split.", identity=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "task_name", self.task_name.strip().lower())
+        both = self.data_dir is not None and self.tfds_name is not None
+        require(not both, "data_dir and tfds_name are both given; choose one source")
+        asked = self.do_train or self.do_eval or self.do_predict
+        require(
+            not asked or self.data_dir is not None or self.tfds_name is not None,
+            "no data: give --data_dir with the task's TSV files, or --tfds_name",
+        )
 
 
 def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:

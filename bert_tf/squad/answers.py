@@ -99,7 +99,9 @@ class _Candidate(NamedTuple):
     end_logit: float
 
 
-def predict(windows: Sequence[Window], start_logits: Sequence[Logits], end_logits: Sequence[Logits], settings: AnswerSettings) -> Prediction:
+def predict(
+    windows: Sequence[Window], start_logits: Sequence[Logits], end_logits: Sequence[Logits], settings: AnswerSettings
+) -> Prediction:
     """Returns what the logits say of one question.
 
     Args:

@@ -104,7 +104,7 @@ class AnswerCounts:
       in_no_window: Answers that no window holds whole: every window of theirs is taught that it has no answer.
       several: Questions with more than one answer, of which the first is taken.
       empty: Questions on a context without any piece, which make no window.
-      examples: By kind, the place of the first.
+      examples: By kind, the places of all of them.
     """
 
     displaced: int = 0
@@ -112,12 +112,12 @@ class AnswerCounts:
     in_no_window: int = 0
     several: int = 0
     empty: int = 0
-    examples: dict[str, str] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, kind: str, question: Question) -> None:
         """Counts one more."""
         setattr(self, kind, getattr(self, kind) + 1)
-        self.examples.setdefault(kind, question.where)
+        self.examples.setdefault(kind, []).append(question.where)
 
 
 class Windower:
@@ -207,7 +207,8 @@ class Windower:
         first, last = (context.word_at(place) for place in (answer.start, answer.start + len(answer.text) - 1))
         words = " ".join(answer.text.split())
         exact = stands_there(question.context, answer)
-        if not words or not (exact or (0 <= answer.start and 0 <= first and words in " ".join(context.words[first : last + 1]))):
+        among_words = answer.start >= 0 and first >= 0 and words in " ".join(context.words[first : last + 1])
+        if not words or not (exact or among_words):
             counts.add("unfindable", question)
             return None
         if not exact:

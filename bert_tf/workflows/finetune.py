@@ -1,6 +1,5 @@
 """Fine-tuning: rows of a task -> a trained model, its scores, its predictions and a SavedModel."""
 
-import dataclasses
 import functools
 import hashlib
 import os
@@ -11,9 +10,8 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import BertConfig, FinetuneConfig
-from bert_tf.data.batches import Batches, BucketedBatches
-from bert_tf.data.buckets import BucketPlan, choose_lengths
-from bert_tf.data.records import RecordFile, serialize, write_records
+from bert_tf.data.batches import Batches
+from bert_tf.data.records import serialize, write_records
 from bert_tf.data.rows import read_rows, read_tfds_rows
 from bert_tf.data.schema import CLASSIFICATION
 from bert_tf.errors import InputError
@@ -26,11 +24,11 @@ from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.predictions import prediction_lines, probability_lines
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec
 from bert_tf.tasks.table import find_task
-from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import model_folder, run_directory
+from bert_tf.workflows import run_directory
+from bert_tf.workflows.epochs import batches_by_length, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
 # The files in output_dir that hold the features of each split, named as the original names them.
@@ -49,11 +47,11 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
     spec = find_task(config.task_name)
-    vocab, model_config = _vocabulary_and_model(config)
+    vocab, model_config = vocabulary_and_model(config)
     evaluates = config.do_eval or (config.do_train and config.eval_steps > 0)
     asked = {TRAIN: config.do_train, DEV: evaluates, TEST: config.do_predict}
     rows = {split: _rows(config, spec, split) for split, wanted in asked.items() if wanted}
-    num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
+    num_steps = num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     files = _model_files(model_config, vocab, spec)
@@ -96,41 +94,10 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
         return results | {"global_step": training.step}
 
 
-def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
-    """Returns the vocabulary and the model's shape: from the flags, else from the folder of the checkpoint that the run starts from."""
-    start = run_directory.start_of(config)
-    vocab_file = config.vocab_file or (model_folder.find_vocab(start) if start else None)
-    if vocab_file is None:
-        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
-    vocab = model_folder.read_vocab(vocab_file)
-    if config.vocab_file is not None and start is not None:
-        model_folder.check_vocab_of(start, vocab)
-    config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
-    if config_file is None:
-        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
-    model_config = model_folder.read_config(config_file)
-    model_folder.check_fits(model_config, vocab, config.max_seq_length)
-    recorded, source = model_folder.recorded_casing(vocab_file)
-    if recorded is None:
-        recorded, source = model_config.do_lower_case, config_file
-    do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    return vocab, dataclasses.replace(model_config, do_lower_case=do_lower_case)
-
-
 def _rows(config: FinetuneConfig, spec: TaskSpec, split: str) -> list[Row]:
     if config.tfds_name is not None:
         return read_tfds_rows(spec, split, config.tfds_name, config.tfds_data_dir)
     return read_rows(spec, split, config.data_dir)
-
-
-def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
-    num_steps = int(num_examples / config.train_batch_size * config.num_train_epochs)
-    if num_steps < 1:
-        raise InputError(
-            f"{num_examples} training examples make no batch of {config.train_batch_size} in {config.num_train_epochs} epochs; "
-            "lower --train_batch_size or raise --num_train_epochs"
-        )
-    return num_steps
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:
@@ -172,16 +139,7 @@ def _batches(
 
     write_records([path], records())
     logging.info("%s: %d examples, %d of them cut to %d pieces", split, len(rows), featurizer.num_cut - cut_before, config.max_seq_length)
-    buckets = config.fixed_buckets()
-    if buckets is None:
-        one_shape = (config.max_seq_length,)
-        buckets = one_shape if training.static_shapes else choose_lengths(np.asarray(lengths), config.max_seq_length)
-    elif training.static_shapes and len(buckets) > 1:
-        raise InputError(f"bucket_lengths is {config.bucket_lengths!r}, but a TPU takes batches of one length; leave it out")
-    logging.info("%s: %.1f pieces an example, in batches of length %s", split, np.mean(lengths), ", ".join(map(str, buckets)))
-    plan = BucketPlan(np.asarray(lengths), buckets, batch_size, num_steps, config.random_seed if num_steps else None)
-    axes = {"seq": config.max_seq_length}
-    return BucketedBatches([RecordFile(path)], CLASSIFICATION, axes, batch_size, plan)
+    return batches_by_length(config, training, split, path, CLASSIFICATION, lengths, batch_size, num_steps)
 
 
 def _scores(spec: TaskSpec, rows: Sequence[Row], logits: np.ndarray) -> dict[str, float]:

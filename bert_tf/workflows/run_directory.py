@@ -44,6 +44,10 @@ _WRITTEN = {
         ),
         *("train.tf_record", "eval.tf_record", "predict.tf_record"),
     ),
+    "squad": (
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt", "null_threshold.json"),
+        *("predictions.json", "nbest_predictions.json", "null_odds.json", "train.tf_record", "eval.tf_record"),
+    ),
 }
 _WRITTEN_PATTERNS = {  # by folder
     "": re.compile(r"model\.ckpt-\d+(\.partial-[^.]+)?\.(index|data-\d{5}-of-\d{5})"),
@@ -51,7 +55,7 @@ _WRITTEN_PATTERNS = {  # by folder
     "export": re.compile(r"\d+/?|partial-\d+/?"),
 }
 # Flags that name what a run reads, and those of them that may name many files.
-_READ = ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir")
+_READ = ("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir", "train_file", "predict_file")
 _READ_PATTERNS = ("input_file", "eval_input_file")
 
 
