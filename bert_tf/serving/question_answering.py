@@ -114,8 +114,8 @@ class QuestionAnsweringModule(ServingModule):
     def _in_groups(self, inputs):
         """Returns start and end logits, float32[windows, seq], computed a few windows at a time."""
         num_windows = tf.shape(inputs["input_ids"])[0]
-        num_groups = -(-num_windows // _WINDOWS_AT_ONCE)
-        empty = tf.TensorArray(tf.float32, num_groups, infer_shape=False, element_shape=[None, None])
+        num_groups = tf.maximum(-(-num_windows // _WINDOWS_AT_ONCE), 1)  # of an empty batch one: lists without any tensor have no shape
+        empty = [tf.TensorArray(tf.float32, num_groups, infer_shape=False, element_shape=[None, None]) for _ in range(2)]
 
         def step(group, starts, ends):
             first = group * _WINDOWS_AT_ONCE
@@ -123,10 +123,9 @@ class QuestionAnsweringModule(ServingModule):
             return group + 1, starts.write(group, logits["start"]), ends.write(group, logits["end"])
 
         _, starts, ends = tf.while_loop(
-            lambda group, *_: group < num_groups, step, (0, empty, empty), parallel_iterations=1, maximum_iterations=num_groups
+            lambda group, *_: group < num_groups, step, (0, *empty), parallel_iterations=1, maximum_iterations=num_groups
         )
-        shape = tf.shape(inputs["input_ids"])  # which an empty batch would not tell
-        return tf.reshape(starts.concat(), shape), tf.reshape(ends.concat(), shape)
+        return starts.concat(), ends.concat()
 
     def _best_spans(self, start_logits, end_logits, is_start, is_end):
         """Returns the score, float64[windows], and the first and last position, int32[windows], of each window's best answer.
