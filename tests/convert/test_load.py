@@ -43,7 +43,7 @@ def test_whole_model_and_report(checkpoint, arrays):
     assert report.unused == ("cls/squad/output_bias", "cls/squad/output_weights", "my_head", "output_bias", "output_weights")
     first, *rest = str(report).splitlines()
     assert first.endswith("bert_model.ckpt: read 46 variables (39 of the encoder, 5 of the head masked_lm, 2 of the head next_sentence)")
-    assert rest == ["  in the file but not used (3): my_head, output_bias, output_weights"]
+    assert rest == ["  in the file but not used (5): cls/squad/output_bias, cls/squad/output_weights, my_head, output_bias, output_weights"]
 
 
 def test_an_encoder_alone(checkpoint, arrays):
