@@ -79,7 +79,6 @@ def run(config: SquadConfig) -> dict[str, Any]:
             if training.step == 0 and config.init_checkpoint is None:
                 logging.warning("no --init_checkpoint: training starts from random weights")
             training.train(lambda: _training_batches(config, training, windower, windows, num_steps), _scoring(config, training, answering))
-        threshold = 0.0
         if answering is not None and (config.do_predict or config.do_eval):
             predictions = answering.predictions(training)
             best = answering.best_thresholds(predictions) if config.do_eval else {}
@@ -152,10 +151,11 @@ def _scoring(config: SquadConfig, training: TrainingRun, answering: Answering | 
 
 
 def _export(config: SquadConfig, training: TrainingRun, model_config: BertConfig, vocab: Vocabulary, files: Mapping[str, str]) -> str:
-    threshold = config.null_score_diff_threshold if config.version_2_with_negative else None
-    if config.version_2_with_negative and threshold is None:
-        stored = tuned_before(config, training)
-        threshold = 0.0 if stored is None else stored["threshold"]
+    threshold = None
+    if config.version_2_with_negative:
+        threshold, tuned = config.null_score_diff_threshold, tuned_before(config, training)
+        if threshold is None:
+            threshold = 0.0 if tuned is None else tuned["threshold"]
         files = {**files, null_threshold.NAME: null_threshold.to_json(threshold)}
     module = QuestionAnsweringModule(
         doc_stride=config.doc_stride,

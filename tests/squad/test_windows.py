@@ -1,14 +1,15 @@
 """Windows and features against the original's, and what the goldens do not show."""
 
+import json
 import random
 
 import pytest
 
 from bert_tf.data.schema import SQUAD, SQUAD_TRAINING
 from bert_tf.errors import InputError
-from bert_tf.squad.questions import GivenAnswer
+from bert_tf.squad.questions import GivenAnswer, parse_squad
 from bert_tf.squad.windows import FIRST_UNIQUE_ID, AnswerCounts, Spans, Windower
-from tests.conftest import needs_shared
+from tests.conftest import SHARED, needs_shared
 from tests.squad.golden import INPUTS, TOY, golden, golden_features, question, toy_tokenizer
 
 
@@ -59,6 +60,14 @@ def test_features_to_predict_are_the_originals(name):
         next_id = FIRST_UNIQUE_ID + len(windows)
     for window, right in zip(windows, golden_features(name, "predict"), strict=True):
         assert_is(case.windower, window, right)
+
+
+@needs_shared
+def test_the_whole_dev_set_has_as_many_windows_as_the_original_logs():
+    content = json.loads((SHARED / "data" / "squad" / "dev-v1.1.reconstructed.json").read_text())
+    made = Windower(golden("v1_en").tokenizer, 384, 128, 64)
+    questions = parse_squad(content, "dev")
+    assert (len(questions), sum(len(made.windows(asked)) for asked in questions)) == (10570, 10833)
 
 
 def test_an_answer_at_the_windows_edge():

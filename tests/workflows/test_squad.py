@@ -74,9 +74,9 @@ def test_files_as_the_original_writes_them(finished, file):
     assert set(predictions.values()) == {"soup", "Anna\u00a0Noir"}
 
 
-def test_steps_are_counted_from_windows(finished, caplog):
+def test_steps_are_counted_from_windows(finished):
     _, results, _ = finished
-    # a context of n lines is 42 n pieces or so; 24 questions make 96 windows
+    # 24 questions make 96 windows
     assert results["global_step"] == 15 * 96 // 8
 
 
@@ -219,7 +219,7 @@ def test_the_best_of_the_evaluations_is_used(made, file, file_2, tmp_path, versi
     assert results[metric] == max(each[metric] for each in told["evaluations"])
 
 
-def test_dropout_is_off_and_the_originals_names_are_in_the_checkpoint(finished):
+def test_the_originals_names_are_in_the_checkpoint(finished):
     folder, results, _ = finished
     names = tf.train.load_checkpoint(str(folder / f"model.ckpt-{results['global_step']}")).get_variable_to_shape_map()
     assert names["cls/squad/output_weights"] == [2, 32] and names["cls/squad/output_bias"] == [2]
