@@ -15,6 +15,9 @@ from bert_tf.config import (
     FinetuneConfig,
     PredictConfig,
     PretrainConfig,
+    ScoreSquadConfig,
+    SquadConfig,
+    TriviaQaConfig,
 )
 from bert_tf.errors import InputError
 
@@ -33,6 +36,9 @@ REQUIRED = {
     PretrainConfig: PRETRAIN,
     FinetuneConfig: dict(task_name="mrpc", output_dir="b"),
     PredictConfig: dict(saved_model="a"),
+    SquadConfig: dict(output_dir="b"),
+    ScoreSquadConfig: dict(dataset="a", predictions="b"),
+    TriviaQaConfig: dict(input_file="a", evidence_dir="b", output_file="c"),
 }
 
 FLAG_CLASSES = [
@@ -169,6 +175,17 @@ def test_an_unknown_size():
         (FinetuneConfig, dict(kind="multilabel", threshold="0.5,1"), "threshold is '0.5,1'; give a number between 0 and 1"),
         (FinetuneConfig, dict(kind="multilabel", threshold="half"), "threshold is 'half'; give a number between 0 and 1"),
         (FinetuneConfig, dict(kind="multilabel", label_separator=""), "label_separator is empty; give what stands between two labels"),
+        (SquadConfig, dict(do_train=True), "do_train needs train_file; give it"),
+        (SquadConfig, dict(do_predict=True), "do_predict needs predict_file; give it"),
+        (SquadConfig, dict(do_eval=True), "do_eval needs predict_file; give it"),
+        (SquadConfig, dict(do_train=True, train_file="a", eval_steps=5), "eval_steps needs predict_file; give it"),
+        (SquadConfig, dict(max_seq_length=67), "max_seq_length is 67, which leaves no room .* max_query_length 64"),
+        (SquadConfig, dict(doc_stride=0), "doc_stride is 0; give 1 to"),
+        (SquadConfig, dict(max_query_length=0), "max_query_length is 0; give 1 to"),
+        (SquadConfig, dict(n_best_size=0), "n_best_size is 0; give 1 to"),
+        (SquadConfig, dict(max_answer_length=-1), "max_answer_length is -1; give 1 to"),
+        (SquadConfig, dict(num_train_epochs=0.0), "num_train_epochs is 0.0"),
+        (TriviaQaConfig, dict(max_words=0), "max_words is 0; give 1 to"),
         (PredictConfig, dict(), "no text: give --text or --input_file"),
         (PredictConfig, dict(text="b", input_file="c"), "text and input_file are both given; choose one"),
         (PredictConfig, dict(input_file="b", text_pair="c"), "text_pair is given without text"),

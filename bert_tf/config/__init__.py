@@ -7,7 +7,8 @@ from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, T
 from bert_tf.config.fields import differing_field, to_dict
 from bert_tf.config.finetune import FinetuneConfig
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
-from bert_tf.config.training import PretrainConfig, TrainingConfig
+from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
+from bert_tf.config.training import EpochsConfig, PretrainConfig, TrainingConfig
 from bert_tf.config.use import DemoConfig, PredictConfig, SubmissionConfig
 
 __all__ = [
@@ -17,12 +18,16 @@ __all__ = [
     "BuildVocabConfig",
     "CreatePretrainingDataConfig",
     "DemoConfig",
+    "EpochsConfig",
     "FinetuneConfig",
     "PredictConfig",
     "PretrainConfig",
+    "ScoreSquadConfig",
+    "SquadConfig",
     "SubmissionConfig",
     "TokenizeConfig",
     "TrainingConfig",
+    "TriviaQaConfig",
     "differing_field",
     "to_dict",
 ]

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_BATCH, MOST_EPOCHS, flag, require
-from bert_tf.config.training import TrainingConfig
+from bert_tf.config.fields import flag, require
+from bert_tf.config.training import EpochsConfig
 
 # A file of rows for each thing that a run may do.
 _FILES = ("train_file", "dev_file", "test_file")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinetuneConfig(TrainingConfig):
+class FinetuneConfig(EpochsConfig):
     """Rows of a task in, a fine-tuned model, its scores and predictions out."""
 
     task_name: str = flag(
@@ -65,26 +65,10 @@ class FinetuneConfig(TrainingConfig):
         "Evaluations weigh nothing.",
     )
     do_predict: bool = flag(False, help="Predict the test split.", identity=False)
-    predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
-    num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
-    warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
-    bucket_lengths: str = flag(
-        "auto",
-        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
-        "data; off: max_seq_length alone.",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "task_name", self.task_name.strip().lower())
-        good = 1 <= self.predict_batch_size <= LARGEST_BATCH
-        require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
-        good = 0 < self.num_train_epochs <= MOST_EPOCHS
-        require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {MOST_EPOCHS:,}")
-        require(
-            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
-        )
-        self.fixed_buckets()
         self.thresholds()
         both = self.data_dir is not None and self.tfds_name is not None
         require(not both, "data_dir and tfds_name are both given; choose one source")
@@ -129,21 +113,3 @@ class FinetuneConfig(TrainingConfig):
         good = all(0 < threshold < 1 for threshold in thresholds)
         require(good, f"threshold is {self.threshold!r}; give a number between 0 and 1, or one a label, separated by commas")
         return thresholds
-
-    def fixed_buckets(self) -> tuple[int, ...] | None:
-        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
-        if self.bucket_lengths == "auto":
-            return None
-        if self.bucket_lengths == "off":
-            return (self.max_seq_length,)
-        try:
-            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
-        except ValueError:
-            lengths = [0]
-        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
-        require(
-            good,
-            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
-            "as 32,64,128",
-        )
-        return tuple(lengths)

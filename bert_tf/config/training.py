@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_STEPS, check_length, flag, require, settle
+from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_EPOCHS, MOST_STEPS, check_length, flag, require, settle
 from bert_tf.config.model import MODEL_SIZES
 
 
@@ -166,6 +166,50 @@ class PretrainConfig(TrainingConfig):
         if self.stop_at_step is not None:
             inside = 1 <= self.stop_at_step <= self.num_train_steps
             require(inside, f"stop_at_step is {self.stop_at_step}; give 1 up to num_train_steps {self.num_train_steps}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochsConfig(TrainingConfig):
+    """What all fine-tuning shares: training by epochs, batches by length, predictions."""
+
+    do_predict: bool = flag(False, help="Predict.", identity=False)
+    predict_batch_size: int = flag(8, help="Examples a prediction step.", identity=False)
+    num_train_epochs: float = flag(3.0, help="Times the training examples are gone through.")
+    warmup_proportion: float = flag(0.1, help="Share of the steps over which the learning rate rises from 0.")
+    bucket_lengths: str = flag(
+        "auto",
+        help="Lengths that batches are padded to, as 32,64,128: texts of about one length go together. auto: at most 8, chosen from the "
+        "data; off: max_seq_length alone.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        good = 1 <= self.predict_batch_size <= LARGEST_BATCH
+        require(good, f"predict_batch_size is {self.predict_batch_size}; give 1 to {LARGEST_BATCH:,}")
+        good = 0 < self.num_train_epochs <= MOST_EPOCHS
+        require(good, f"num_train_epochs is {self.num_train_epochs}; give a number above 0, at most {MOST_EPOCHS:,}")
+        require(
+            0 <= self.warmup_proportion < 1, f"warmup_proportion is {self.warmup_proportion}; give a share from 0 up to, not including, 1"
+        )
+        self.fixed_buckets()
+
+    def fixed_buckets(self) -> tuple[int, ...] | None:
+        """Returns the bucket lengths that the flag names, max_seq_length last, or None where the data is to decide."""
+        if self.bucket_lengths == "auto":
+            return None
+        if self.bucket_lengths == "off":
+            return (self.max_seq_length,)
+        try:
+            lengths = sorted({int(part) for part in self.bucket_lengths.split(",")} | {self.max_seq_length})
+        except ValueError:
+            lengths = [0]
+        good = lengths[0] >= 1 and lengths[-1] == self.max_seq_length
+        require(
+            good,
+            f"bucket_lengths is {self.bucket_lengths!r}; give auto, off, or whole numbers up to max_seq_length {self.max_seq_length}, "
+            "as 32,64,128",
+        )
+        return tuple(lengths)
 
 
 def _check_warmup(num_warmup_steps: int, num_train_steps: int, do_train: bool) -> None:

@@ -73,6 +73,8 @@ HEADS = (
     Row("next_sentence/output_bias", "cls/seq_relationship/output_bias", "cls.seq_relationship.bias"),
     Row("classifier/output_weights", "output_weights", "classifier.weight"),
     Row("classifier/output_bias", "output_bias", "classifier.bias"),
+    Row("squad/output_weights", "cls/squad/output_weights", "qa_outputs.weight"),
+    Row("squad/output_bias", "cls/squad/output_bias", "qa_outputs.bias"),
 )
 
 

@@ -91,3 +91,16 @@ REGRESSION = RecordKind("regression", (*ENCODER_INPUTS, Feature("label_ids", (),
 
 # For each label whether the example has it.
 MULTILABEL = RecordKind("multilabel", (*ENCODER_INPUTS, Feature("label_ids", ("labels",), "int64", TARGET, below=2), IS_REAL))
+
+# Windows to predict; to train on they have the answer's place too. Files of the original hold real windows only.
+SQUAD = RecordKind("question answering", (Feature("unique_ids", (), "int64", INPUT), *ENCODER_INPUTS, IS_REAL))
+
+SQUAD_TRAINING = RecordKind(
+    "training question answering",
+    (
+        *SQUAD.features,
+        Feature("start_positions", (), "int64", TARGET, below="seq"),
+        Feature("end_positions", (), "int64", TARGET, below="seq"),
+        Feature("is_impossible", (), "int64", TARGET, below=2),
+    ),
+)

@@ -156,10 +156,36 @@ def multilabel_sums(logits: Batch, batch: Batch) -> Sums:
     }
 
 
+def squad_weights(batch: Batch) -> Weights:
+    """Returns `squad` float32[batch]: 0 for what only fills up."""
+    return {"squad": tf.cast(batch["is_real_example"], tf.float32)}
+
+
+def squad_sums(logits: Batch, batch: Batch) -> Sums:
+    """Returns the sums behind squad_loss, the mean of both positions' cross entropies, and start_accuracy and end_accuracy.
+
+    The softmax goes over all positions of the batch, as the original's does: over padding too.
+
+    Args:
+      logits: What `QuestionAnsweringModel` returns.
+      batch: start_positions and end_positions int[batch], is_real_example int[batch].
+    """
+    weights = squad_weights(batch)["squad"]
+    start = _class_sums("start", logits["start"], batch["start_positions"], weights)
+    end = _class_sums("end", logits["end"], batch["end_positions"], weights)
+    first, second = start["start_loss"], end["end_loss"]
+    return {
+        "squad_loss": first._replace(total=(first.total + second.total) / 2),
+        "start_accuracy": start["start_accuracy"],
+        "end_accuracy": end["end_accuracy"],
+    }
+
+
 PRETRAINING = Objective(pretraining_weights, pretraining_sums)
 CLASSIFICATION = Objective(classification_weights, classification_sums)
 REGRESSION = Objective(regression_weights, regression_sums)
 MULTILABEL = Objective(multilabel_weights, multilabel_sums)
+SQUAD = Objective(squad_weights, squad_sums)
 
 
 def _class_sums(name, logits, labels, weights, epsilon=0.0) -> dict[str, WeightedSum]:

@@ -71,3 +71,28 @@ class ClassificationModel(keras.Model):
         inputs["wanted_positions"] = inputs["input_ids"][:, :0]  # none but [CLS]
         encoded = self.encoder(inputs, training=training, seed=seed)
         return {"classifier": self.classifier(encoded["pooled_output"], training=training, seed=seed)}
+
+
+class QuestionAnsweringModel(keras.Model):
+    """Where an answer begins and where it ends: a linear layer on every vector of the encoder (BERT paper, section 4.2)."""
+
+    def __init__(self, config: BertConfig, recompute: bool = False, fuse: bool = False, **options):
+        """Takes the model's shape, and the encoder's `recompute` and `fuse`."""
+        super().__init__(name="question_answering", **options)
+        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
+        self.squad = OutputLayer(2, config, name="squad", dtype=self.dtype_policy)
+        self.squad.build((None, None, config.hidden_size))
+        self.built = True
+
+    def call(self, batch, training=False, seed=None):
+        """Returns logits: start and end float32[batch, seq], padding included.
+
+        Args:
+          batch: The encoder's inputs int[batch, seq].
+          training: Whether dropout is on.
+          seed: int32[2] behind all dropout masks, or None.
+        """
+        encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
+        logits = self.squad(encoded["sequence_output"])  # [batch, seq, hidden] -> [batch, seq, 2]
+        start, end = tf.unstack(logits, axis=-1)
+        return {"start": start, "end": end}

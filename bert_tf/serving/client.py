@@ -14,7 +14,7 @@ class Predictor:
 
     Attributes:
       path: The version directory.
-      input_names: What the signature takes: text, and text_pair for tasks on pairs.
+      input_names: What the signature takes: text, and text_pair for tasks on pairs; or question and context.
       labels: What `probabilities` are of, in their order; empty where the model is no classifier.
     """
 
@@ -35,7 +35,8 @@ class Predictor:
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.
 
-        An encoder's sequence_output is one vector a piece of the text, [CLS] and [SEP] included, without padding.
+        A model that answers questions takes them as texts and their contexts as second texts. An encoder's sequence_output is one
+        vector a piece of the text, [CLS] and [SEP] included, without padding.
 
         Raises:
           InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text; or the texts are no lists of
@@ -44,19 +45,24 @@ class Predictor:
         if isinstance(texts, str) or isinstance(pairs, str):
             raise InputError("the texts are one string; give a list of texts, even for one")
         wanted = ["text"] if pairs is None else ["text", "text_pair"]
-        if self.input_names == ["text"] and pairs is not None:
+        names = dict(zip(wanted, wanted))
+        if self.input_names == ["context", "question"]:
+            if pairs is None:
+                raise InputError(f"{self.path}: answers questions on contexts; give the contexts too, as second texts")
+            names = {"text": "question", "text_pair": "context"}
+        elif self.input_names == ["text"] and pairs is not None:
             raise InputError(f"{self.path}: takes one text, not pairs; leave the second texts out")
-        if self.input_names == ["text", "text_pair"] and pairs is None:
+        elif self.input_names == ["text", "text_pair"] and pairs is None:
             raise InputError(f"{self.path}: takes pairs of texts; give the second texts too")
-        if self.input_names != wanted:
+        elif self.input_names != wanted:
             raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not {', '.join(wanted)}; give what it takes")
         if pairs is not None and len(pairs) != len(texts):
             raise InputError(f"{len(texts)} texts and {len(pairs)} second texts; give as many of each")
         if len(texts) == 0:
             return []
-        inputs = {"text": tf.constant(list(texts), tf.string)}
+        inputs = {names["text"]: tf.constant(list(texts), tf.string)}
         if pairs is not None:
-            inputs["text_pair"] = tf.constant(list(pairs), tf.string)
+            inputs[names["text_pair"]] = tf.constant(list(pairs), tf.string)
         outputs = {name: value.numpy() for name, value in self._signature(**inputs).items()}
         mask = outputs.pop("input_mask", None)
         if mask is not None:

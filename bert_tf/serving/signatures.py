@@ -38,7 +38,7 @@ class ServingModule(tf.Module):
         ones = tf.ones_like(texts, tf.int32)[:, None]
         cls, sep = ones * self._vocab.cls_id, ones * self._vocab.sep_id
         if pairs is None:
-            first = _keep(first, tf.fill(tf.shape(texts), self.max_seq_length - 2))
+            first = keep(first, tf.fill(tf.shape(texts), self.max_seq_length - 2))
             ids = tf.concat([cls, first, sep], axis=1)
             segments = tf.zeros_like(ids)
         else:
@@ -47,14 +47,14 @@ class ServingModule(tf.Module):
             has_b = tf.cast(length_b > 0, tf.int32)
             room = self.max_seq_length - 2 - has_b
             keep_b = tf.minimum(length_b, tf.maximum(room - length_a, room // 2))
-            first, second = _keep(first, room - keep_b), _keep(second, keep_b)
+            first, second = keep(first, room - keep_b), keep(second, keep_b)
             # [SEP] once where there is a second text, else an empty row
             last_sep = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(has_b)], self._vocab.sep_id), tf.cast(has_b, tf.int64))
             left, right = tf.concat([cls, first, sep], axis=1), tf.concat([second, last_sep], axis=1)
             ids = tf.concat([left, right], axis=1)
             segments = tf.concat([tf.zeros_like(left), tf.ones_like(right)], axis=1)
         inputs = {"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": segments}
-        return {name: _pad(value, self._vocab.pad_id if name == "input_ids" else 0) for name, value in inputs.items()}
+        return {name: pad(value, self._vocab.pad_id if name == "input_ids" else 0) for name, value in inputs.items()}
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Returns the signatures by name: `ids` and `examples`, and with a vocabulary `serving_default` on raw text."""
@@ -63,17 +63,16 @@ class ServingModule(tf.Module):
             "ids": tf.function(self.outputs, input_signature=ids_spec),
             "examples": tf.function(self._from_examples, input_signature=[tf.TensorSpec([None], tf.string, "examples")]),
         }
-        strings = tf.TensorSpec([None], tf.string, "text")
-        if self.tokenizer is None:
-            signatures["serving_default"] = signatures["ids"]
-        elif self.is_pair:
-            pair_spec = [strings, tf.TensorSpec([None], tf.string, "text_pair")]
-            signatures["serving_default"] = tf.function(
-                lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec
-            )
-        else:
-            signatures["serving_default"] = tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings])
+        signatures["serving_default"] = signatures["ids"] if self.tokenizer is None else self.text_signature()
         return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+    def text_signature(self) -> tf.types.experimental.PolymorphicFunction:
+        """Returns the function on raw text: `text`, and `text_pair` where texts come in pairs."""
+        strings = tf.TensorSpec([None], tf.string, "text")
+        if not self.is_pair:
+            return tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings])
+        pair_spec = [strings, tf.TensorSpec([None], tf.string, "text_pair")]
+        return tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec)
 
     def _from_examples(self, examples):
         spec = {name: tf.io.FixedLenFeature([self.max_seq_length], tf.int64) for name in _INPUT_NAMES}
@@ -130,13 +129,13 @@ class EncoderModule(ServingModule):
         return vectors | {"input_mask": tf.identity(inputs["input_mask"])}
 
 
-def _pad(rows: tf.RaggedTensor, value: int) -> tf.Tensor:
+def pad(rows: tf.RaggedTensor, value: int) -> tf.Tensor:
     """Returns the rows as a dense tensor; of an empty batch, one column wide, as the pooler looks at the first."""
     dense = rows.to_tensor(value)  # [batch, (pieces)] -> [batch, seq]
     return tf.pad(dense, [[0, 0], [0, tf.maximum(1 - tf.shape(dense)[1], 0)]], constant_values=value)
 
 
-def _keep(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+def keep(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Returns each row's first `lengths` pieces, lengths int32[batch]."""
     places = tf.ragged.range(tf.cast(ids.row_lengths(), tf.int32))
     kept = tf.ragged.boolean_mask(ids, places < tf.cast(lengths, tf.int32)[:, None])

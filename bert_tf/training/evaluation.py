@@ -40,7 +40,10 @@ class Evaluator:
         return results | {"loss": float(total_loss(totals))}
 
     def predict(self, batches: Batches) -> dict[str, np.ndarray]:
-        """Returns the logits of every real example, in the records' order: each float32[examples, ...]."""
+        """Returns the logits of every real example, in the records' order: each float32[examples, ...].
+
+        Of batches of several lengths, [examples, seq] is as long as the longest, with -inf behind the shorter ones.
+        """
         parts: dict[str, list[np.ndarray]] = {}
         numbers = []
         with Progress(len(batches), "steps", "predicting") as progress, batches.named_failures():
@@ -53,7 +56,7 @@ class Evaluator:
                     parts.setdefault(name, []).append(logits[real])
                 progress.advance(1)
         order = np.argsort(np.concatenate(numbers))
-        return {name: np.concatenate(arrays)[order] for name, arrays in parts.items()}
+        return {name: _joined(arrays)[order] for name, arrays in parts.items()}
 
     @tf.function(reduce_retracing=True, autograph=False)
     def _sums(self, batch):
@@ -73,3 +76,15 @@ class Evaluator:
 
         outputs = self._strategy.run(in_replica, args=(batch,))
         return tf.nest.map_structure(lambda value: self._strategy.gather(value, axis=0), outputs)
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    """Returns the batches' logits as one array."""
+    lengths = [array.shape[1] if array.ndim > 1 else 0 for array in arrays]
+    missing = [max(lengths) - length for length in lengths]
+    if any(missing):
+        arrays = [
+            np.pad(array, [(0, 0), (0, more)] + [(0, 0)] * (array.ndim - 2), constant_values=-np.inf)
+            for array, more in zip(arrays, missing)
+        ]
+    return np.concatenate(arrays)

@@ -1,6 +1,5 @@
 """Fine-tuning: rows of a task -> a trained model, its scores, its predictions and a SavedModel."""
 
-import dataclasses
 import functools
 import hashlib
 import os
@@ -15,11 +14,11 @@ from bert_tf.errors import InputError
 from bert_tf.serving.export import export
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, role
-from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import examples, model_folder, run_directory, task_results, task_rows
+from bert_tf.workflows import examples, run_directory, task_results, task_rows
+from bert_tf.workflows.epochs import num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
 from bert_tf.workflows.training_run import open_run
 
@@ -35,11 +34,11 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     """
     if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
-    vocab, model_config = _vocabulary_and_model(config)
+    vocab, model_config = vocabulary_and_model(config)
     spec = task_rows.find(config, run_directory.start_of(config))
     rows = _rows(config, spec)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    num_steps = _num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
+    num_steps = num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
 
     featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec)
@@ -101,37 +100,6 @@ def _rows(config: FinetuneConfig, spec: TaskSpec) -> dict[str, list[Row]]:
 def _sets(rows: Mapping[str, Sequence[Row]], wanted: str) -> list[str]:
     """Returns the splits at hand for a purpose."""
     return [split for split in rows if role(split) == wanted]
-
-
-def _vocabulary_and_model(config: FinetuneConfig) -> tuple[Vocabulary, BertConfig]:
-    """Returns the vocabulary and the model's shape: from the flags, else from the folder of the checkpoint that the run starts from."""
-    start = run_directory.start_of(config)
-    vocab_file = config.vocab_file or (model_folder.find_vocab(start) if start else None)
-    if vocab_file is None:
-        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
-    vocab = model_folder.read_vocab(vocab_file)
-    if config.vocab_file is not None and start is not None:
-        model_folder.check_vocab_of(start, vocab)
-    config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
-    if config_file is None:
-        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
-    model_config = model_folder.read_config(config_file)
-    model_folder.check_fits(model_config, vocab, config.max_seq_length)
-    recorded, source = model_folder.recorded_casing(vocab_file)
-    if recorded is None:
-        recorded, source = model_config.do_lower_case, config_file
-    do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    return vocab, dataclasses.replace(model_config, do_lower_case=do_lower_case)
-
-
-def _num_train_steps(config: FinetuneConfig, num_examples: int) -> int:
-    num_steps = int(num_examples / config.train_batch_size * config.num_train_epochs)
-    if num_steps < 1:
-        raise InputError(
-            f"{num_examples} training examples make no batch of {config.train_batch_size} in {config.num_train_epochs} epochs; "
-            "lower --train_batch_size or raise --num_train_epochs"
-        )
-    return num_steps
 
 
 def _made_from(rows: Sequence[Row], vocab: Vocabulary, spec: TaskSpec) -> dict[str, str]:

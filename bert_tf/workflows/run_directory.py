@@ -38,6 +38,10 @@ _WRITTEN = {
         "eval_results.txt",
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
+    "squad": (
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt", "null_threshold.json"),
+        *("predictions.json", "nbest_predictions.json", "null_odds.json", "train.tf_record", "eval.tf_record"),
+    ),
 }
 _WRITTEN_PATTERNS = {  # by folder
     "": re.compile(r"model\.ckpt-\d+(\.partial-[^.]+)?\.(index|data-\d{5}-of-\d{5})"),
@@ -47,7 +51,7 @@ _WRITTEN_PATTERNS = {  # by folder
 # Flags that name what a run reads, and those of them that may name many files.
 _READ = (
     *("init_checkpoint", "continue_from", "vocab_file", "bert_config_file", "data_dir", "tfds_data_dir"),
-    *("train_file", "dev_file", "test_file"),
+    *("train_file", "dev_file", "test_file", "predict_file"),
 )
 _READ_PATTERNS = ("input_file", "eval_input_file")
 

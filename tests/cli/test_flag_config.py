@@ -10,7 +10,7 @@ import pytest
 from absl import flags
 
 from bert_tf.cli import flag_config
-from bert_tf.config import CreatePretrainingDataConfig, FinetuneConfig, PredictConfig, PretrainConfig
+from bert_tf.config import CreatePretrainingDataConfig, FinetuneConfig, PredictConfig, PretrainConfig, SquadConfig
 from bert_tf.errors import InputError
 from tests.conftest import ROOT, SHARED, needs_shared
 
@@ -40,8 +40,20 @@ ORIGINAL = {
         iterations_per_loop integer 1000    use_tpu bool False                 tpu_name string None
         tpu_zone string None                gcp_project string None            master string None
         num_tpu_cores integer 8""",
+    "run_squad": """
+        bert_config_file string (required)  vocab_file string (required)       output_dir string (required)
+        train_file string None              predict_file string None           init_checkpoint string None
+        do_lower_case bool True             max_seq_length integer 384         doc_stride integer 128
+        max_query_length integer 64         do_train bool False                do_predict bool False
+        train_batch_size integer 32         predict_batch_size integer 8       learning_rate float 5e-05
+        num_train_epochs float 3.0          warmup_proportion float 0.1        save_checkpoints_steps integer 1000
+        iterations_per_loop integer 1000    n_best_size integer 20             max_answer_length integer 30
+        use_tpu bool False                  tpu_name string None               tpu_zone string None
+        gcp_project string None             master string None                 num_tpu_cores integer 8
+        verbose_logging bool False          version_2_with_negative bool False null_score_diff_threshold float 0.0""",
 }
 CONFIGS = {"create_pretraining_data": CreatePretrainingDataConfig, "run_pretraining": PretrainConfig, "run_classifier": FinetuneConfig}
+CONFIGS |= {"run_squad": SquadConfig}
 
 # Where ours says None and finds the value itself: the casing and the model's files from the model's folder, the data from TFDS.
 FOUND_BY_OURSELVES = {
@@ -51,6 +63,10 @@ FOUND_BY_OURSELVES = {
     ("run_classifier", "bert_config_file"),
     ("run_classifier", "vocab_file"),
     ("run_classifier", "data_dir"),
+    ("run_squad", "do_lower_case"),
+    ("run_squad", "bert_config_file"),
+    ("run_squad", "vocab_file"),
+    ("run_squad", "null_score_diff_threshold"),
 }
 
 
@@ -170,7 +186,9 @@ def test_a_script_tells_a_mistake_in_one_line_and_exits_1(command, message):
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("script", [*ORIGINAL, "bert_tf.cli.build_vocab", "bert_tf.cli.predict", "bert_tf.cli.demo"])
+@pytest.mark.parametrize(
+    "script", [*ORIGINAL, "bert_tf.cli.build_vocab", "bert_tf.cli.predict", "bert_tf.cli.demo", "bert_tf.cli.score_squad"]
+)
 def test_help_is_there_at_once_and_starts_no_tensorflow(script):
     resource = pytest.importorskip("resource", reason="the time a child process took is known on POSIX only")
     name = [f"{script}.py"] if script in ORIGINAL else ["-m", script]

@@ -9,7 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.convert.load import load_weights
 from bert_tf.errors import InputError
 from bert_tf.modeling.encoder import BertEncoder
-from bert_tf.modeling.models import ClassificationModel, PretrainingModel
+from bert_tf.modeling.models import ClassificationModel, PretrainingModel, QuestionAnsweringModel
 from tests.conftest import SHARED, needs_shared
 from tests.convert.tiny import CONFIG, huggingface_arrays, random_arrays, tf1_arrays, write_safetensors, write_tf1
 
@@ -40,10 +40,10 @@ def test_whole_model_and_report(checkpoint, arrays):
     for path, value in values(model).items():
         np.testing.assert_array_equal(value, arrays[path], err_msg=path)
     assert set(report.read) == set(values(model)) and report.missing == ()
-    assert report.unused == ("my_head", "output_bias", "output_weights")
+    assert report.unused == ("cls/squad/output_bias", "cls/squad/output_weights", "my_head", "output_bias", "output_weights")
     first, *rest = str(report).splitlines()
     assert first.endswith("bert_model.ckpt: read 46 variables (39 of the encoder, 5 of the head masked_lm, 2 of the head next_sentence)")
-    assert rest == ["  in the file but not used (3): my_head, output_bias, output_weights"]
+    assert rest == ["  in the file but not used (5): cls/squad/output_bias, cls/squad/output_weights, my_head, output_bias, output_weights"]
 
 
 def test_an_encoder_alone(checkpoint, arrays):
@@ -139,6 +139,16 @@ def test_a_fine_tuned_classifier(checkpoint, arrays):
     np.testing.assert_array_equal(model.classifier.output_weights.numpy(), arrays["classifier/output_weights"])
     np.testing.assert_array_equal(model.classifier.output_bias.numpy(), arrays["classifier/output_bias"])
     assert all(name.startswith("cls/") for name in report.unused)
+
+
+def test_a_fine_tuned_squad_model(checkpoint, arrays):
+    model = QuestionAnsweringModel(CONFIG)
+    report = load_weights(model, checkpoint(), need_heads=True)
+    assert not report.missing
+    np.testing.assert_array_equal(model.squad.output_weights.numpy(), arrays["squad/output_weights"])
+    np.testing.assert_array_equal(model.squad.output_bias.numpy(), arrays["squad/output_bias"])
+    with pytest.raises(InputError, match=r"the head squad cannot be read: the file lacks cls/squad/output_bias"):
+        load_weights(model, checkpoint(drop=["squad/output_bias"]), need_heads=True)
 
 
 def test_a_classifier_of_another_task(checkpoint):

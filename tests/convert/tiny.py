@@ -32,6 +32,7 @@ def random_arrays(seed: int = 1, classes: int = 2) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     shapes = {variable.path: tuple(variable.shape) for variable in PretrainingModel(CONFIG).weights}
     shapes |= {"classifier/output_weights": (classes, CONFIG.hidden_size), "classifier/output_bias": (classes,)}
+    shapes |= {"squad/output_weights": (2, CONFIG.hidden_size), "squad/output_bias": (2,)}
     return {path: rng.normal(0, 0.5, shapes[path]).astype(np.float32) for path in ROWS}
 
 

@@ -8,6 +8,7 @@ import pytest
 from bert_tf.data.batches import Batches, OrderedRecords
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.modeling import losses
+from bert_tf.training import evaluation
 from bert_tf.training.evaluation import Evaluator
 from tests.training.conftest import AXES, CONFIG, SEQ, Run
 
@@ -88,3 +89,10 @@ def test_bucketed_predictions_come_in_the_records_order(by_length, tmp_path, bat
     assert len(np.unique(expected[:, 0])) == 23
     found = Evaluator(model, losses.CLASSIFICATION).predict(by_length((3, 5, SEQ), batch_size))["classifier"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_logits_of_several_lengths_are_filled_up_with_what_nothing_chooses():
+    arrays = [np.ones((2, 3), np.float32), np.zeros((1, 5), np.float32)]
+    joined = evaluation._joined(arrays)
+    assert joined.tolist() == [[1, 1, 1, -np.inf, -np.inf]] * 2 + [[0] * 5]
+    assert evaluation._joined([np.ones((2, 3)), np.ones((1, 3))]).shape == (3, 3)
