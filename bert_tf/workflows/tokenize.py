@@ -7,6 +7,7 @@ from typing import Any
 
 from bert_tf.config import TokenizeConfig
 from bert_tf.data.files import atomic_write, output_files
+from bert_tf.data.json_lines import text_of_line
 from bert_tf.data.progress import Progress
 from bert_tf.data.text_files import read_lines, total_bytes
 from bert_tf.errors import InputError
@@ -60,25 +61,8 @@ def read_texts(path: str, progress: Progress) -> Iterator[str]:
       InputError: A line that is not a JSON object with a string under "text": file and line are named.
     """
     for number, line in enumerate(read_lines(path, progress.advance), 1):
-        if not line.strip():
-            continue
-        where, mend = f"{path}, line {number}", 'give {"text": "..."}'
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not valid JSON ({error}); {mend}") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{where}: holds {_short(row)}, no JSON object; {mend}")
-        if "text" not in row:
-            raise InputError(f'{where}: has no "text", only {_short(list(row))}; {mend}')
-        text = row["text"]
-        if not isinstance(text, str):
-            raise InputError(f"{where}: text is {_short(text)}, no string; {mend}")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise InputError(f"{where}: text holds half a surrogate pair at character {error.start}; write the whole character") from error
-        yield text
+        if line.strip():
+            yield text_of_line(line, "text", f"{path}, line {number}")
 
 
 def _by_python(texts: Iterable[str], vocab: Vocabulary, do_lower_case: bool) -> Iterator[tuple[str, Located]]:
@@ -104,9 +88,3 @@ def _by_fast(texts: Iterable[str], vocab: Vocabulary, do_lower_case: bool) -> It
         ids, splits = tokenizer.encode_batch(batch)
         for text, begin, end in zip(batch, splits, splits[1:]):
             yield text, (ids[begin:end].tolist(), None)
-
-
-def _short(value: Any) -> str:
-    """Returns a value as JSON, cut to a length that fits a message."""
-    text = json.dumps(value, ensure_ascii=True)
-    return text if len(text) <= 40 else text[:37] + "..."
