@@ -7,6 +7,7 @@ function's arguments; each process makes its own, and one process alone makes it
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import threading
 from collections import deque
@@ -47,7 +48,7 @@ def run_in_order(
     if num_processes == 1:
         yield from map(make_job(*arguments), tasks)
         return
-    executor = ProcessPoolExecutor(num_processes, multiprocessing.get_context("spawn"), _start, (make_job, arguments))
+    executor = ProcessPoolExecutor(num_processes, multiprocessing.get_context("spawn"), _start, (pickle.dumps((make_job, arguments)),))
     waiting: deque = deque()
     try:
         for task in tasks:
@@ -68,13 +69,14 @@ def run_in_order(
 _job: Callable | None = None
 
 
-def _start(make_job: Callable[..., Callable], arguments: tuple[object, ...]) -> None:
-    """Makes this process's job."""
+def _start(pickled: bytes) -> None:
+    """Makes this process's job out of the pickled function and arguments: to unpickle them may be to load TensorFlow."""
     global _job
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # so many processes would share out a GPU's memory for nothing
     with without_startup_chatter():
+        make_job, arguments = pickle.loads(pickled)
         _job = make_job(*arguments)
 
 

@@ -13,8 +13,9 @@ from bert_tf.pretraining.documents import Corpus
 from bert_tf.pretraining.masking import MaskedExample, MaskingRules, assemble, mask
 from bert_tf.pretraining.sentence_pairs import NextSentenceBalance, Segments, running_text, sentence_pairs
 
-# Rounds of the Feistel network, and odd constants to mix with (Knuth's 2^64 / golden ratio, and a prime of xxHash).
-_ROUNDS = 4
+# Rounds of the Feistel network, enough for orders of four numbers to be uniform too, and odd constants to mix with (Knuth's 2^64 / golden
+# ratio, and a prime of xxHash).
+_ROUNDS = 8
 _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _64_BITS = (1 << 64) - 1
 

@@ -13,6 +13,7 @@ it does in the original.
 
 import functools
 import re
+import sys
 import unicodedata
 from collections.abc import Sequence
 from typing import Protocol
@@ -36,6 +37,7 @@ LETTER, SPLIT, SPACE, DROPPED = range(4)
 _NUM_CODES = 0x110000
 _PRIVATE_USE = range(0xE000, 0xF900)
 _SURROGATES = range(0xD800, 0xE000)
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 # No limit: words that are too long are found before.
 _NO_LIMIT = 1 << 30
 
@@ -143,23 +145,23 @@ def _library_classes() -> np.ndarray:
     """Returns what each code point does in tensorflow-text, int8[codes]; surrogates, of which no text is made, pass for letters."""
     tokenizer = tensorflow_text.FastWordpieceTokenizer([UNK, "a", "b", "##b", "z"], token_out_type=tf.int32, unknown_token=UNK)
     unk, a, b, _, z = range(5)
-    codes = np.delete(np.arange(_NUM_CODES, dtype=np.uint32), np.array(_SURROGATES))
-    codes = codes[~np.isin(codes, [ord(char) for char in "abz"])]
-    # "acb z " for each code point c: one unknown word, or a and b, or ab, or a, an unknown word and b
-    probes = np.stack([np.full_like(codes, ord("a")), codes, *(np.full_like(codes, ord(char)) for char in "b z ")], axis=1)
-    text = probes.tobytes().decode("utf-32-le").encode("utf-8")
-    ids = tokenizer.tokenize(tf.constant([text])).flat_values.numpy()
-    ends = np.flatnonzero(ids == z)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    lengths = ends - starts
-    found = np.full(len(codes), -1, np.int8)
-    found[(lengths == 1) & (ids[starts] == unk)] = LETTER
-    found[(lengths == 3) & (ids[starts] == a) & (ids[starts + 1] == unk)] = SPLIT
-    pair = (lengths == 2) & (ids[starts] == a)
-    found[pair] = np.where(ids[starts[pair] + 1] == b, SPACE, DROPPED)
-    assert len(ends) == len(codes) and (found >= 0).all()
     library = np.full(_NUM_CODES, LETTER, np.int8)
-    library[codes] = found
+    probed = np.setdiff1d(np.arange(_NUM_CODES, dtype=np.uint32), [*_SURROGATES, *map(ord, "abz")])
+    for codes in np.array_split(probed, 16):
+        # "acb z " for each code point c: one unknown word, or a and b, or ab, or a, an unknown word and b
+        probes = np.stack([np.full_like(codes, ord("a")), codes, *(np.full_like(codes, ord(char)) for char in "b z ")], axis=1)
+        text = probes.tobytes().decode(_UTF_32).encode("utf-8")
+        ids = tokenizer.tokenize(tf.constant([text])).flat_values.numpy()
+        ends = np.flatnonzero(ids == z)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        lengths, second = ends - starts, ids[starts + 1]
+        found = np.full(len(codes), -1, np.int8)
+        found[(lengths == 1) & (ids[starts] == unk)] = LETTER
+        found[(lengths == 2) & (ids[starts] == a)] = DROPPED
+        found[(lengths == 2) & (ids[starts] == a) & (second == b)] = SPACE
+        found[(lengths == 3) & (ids[starts] == a) & (second == unk)] = SPLIT
+        assert len(ends) == len(codes) and (found >= 0).all()
+        library[codes] = found
     return library
 
 
