@@ -52,6 +52,7 @@ class SpoolWriter:
       counts: documents, sentences, tokens and the two numbers that blocks count, so far.
       sentences_of_file: The sentences of each file so far.
       identity: What the spool is made from: JSON.
+      num_stretches: Stretches of documents, once the spool is whole.
       is_whole: Whether `finish` was called.
     """
 
@@ -63,6 +64,7 @@ class SpoolWriter:
         note = ledger.note
         self.is_whole: bool = note.get("is_whole", False)
         self.num_blocks: int = note.get("num_blocks", 0)
+        self.num_stretches: int = note.get("num_stretches", 0)
         self.counts: dict[str, int] = note.get("counts", dict.fromkeys(("documents", "sentences", "tokens", "unknown", "cjk"), 0))
         self.sentences_of_file: dict[str, int] = note.get("sentences_of_file", {})
         self._num_ends: int = note.get("num_ends", 0)
@@ -92,6 +94,8 @@ class SpoolWriter:
         self._ledger.append(_DOCUMENTS, np.array([self.counts["sentences"]], np.int64).tobytes())
         for starts in self._stretches(stretch_pieces):
             self._ledger.append(_STRETCHES, starts.astype(np.int64).tobytes())
+            self.num_stretches += len(starts)
+        self._ledger.append(_STRETCHES, np.array([self.counts["sentences"]], np.int64).tobytes())
         self.is_whole = True
         self._commit()
 
@@ -108,12 +112,12 @@ class SpoolWriter:
                 cuts.append(np.unique(starts[number] + np.searchsorted(inside, wanted)))
             found = np.unique(np.concatenate(cuts))
             yield found[found < starts[-1]]
-        yield np.asarray(documents[-1:])
 
     def _commit(self) -> None:
         self._ledger.commit(
             is_whole=self.is_whole,
             num_blocks=self.num_blocks,
+            num_stretches=self.num_stretches,
             counts=self.counts,
             sentences_of_file=self.sentences_of_file,
             num_ends=self._num_ends,

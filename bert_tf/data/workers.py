@@ -59,8 +59,8 @@ def run_in_order(
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise WorkerDied(
-            "a worker process died, perhaps for want of memory; give a smaller --num_processes or --memory_per_process_mb. What is "
-            "done so far is kept: the same command goes on from it"
+            "a worker process died, perhaps for want of memory; give a smaller --num_processes. What is done so far is kept: the same "
+            "command goes on from it"
         ) from error
     finally:
         executor.shutdown(cancel_futures=True)

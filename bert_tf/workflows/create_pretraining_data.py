@@ -22,7 +22,7 @@ from bert_tf.data.files import expand_patterns, make_folder, output_files
 from bert_tf.data.ledger import remove_folder
 from bert_tf.data.manifest import manifest_path, remove_manifests, write_manifests
 from bert_tf.data.schema import PRETRAINING
-from bert_tf.data.spool import Spool, SpoolWriter
+from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.workers import default_num_processes
 from bert_tf.errors import InputError, WorkerDied
 from bert_tf.pretraining.masking import MaskingRules
@@ -68,8 +68,7 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
         text = fill_spool(config, inputs, vocab, do_lower_case, spool_folder, part_pieces // _STRETCHES_A_PART)
         _check_text(text, inputs, config)
         unk_rate = _warn_of_text(text, vocab, config)
-        spool = Spool(spool_folder, len(vocab))
-        plan = PartPlan.of_size(spool.num_stretches, len(spool.ids), config.dupe_factor, part_pieces, config.random_seed)
+        plan = PartPlan.of_size(text.num_stretches, text.counts["tokens"], config.dupe_factor, part_pieces, config.random_seed)
         records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), outputs, config.max_seq_length)
         how = ExampleRules(rules, config.max_seq_length, config.short_seq_prob, config.use_nsp, config.random_seed)
         num_processes = config.num_processes or default_num_processes()
@@ -82,9 +81,7 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
             "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
             "counts": {
                 "input_files": len(inputs),
-                "documents": spool.num_documents,
-                "sentences": spool.num_sentences,
-                "tokens": len(spool.ids),
+                **{name: text.counts[name] for name in ("documents", "sentences", "tokens")},
                 "examples": records.tally.examples,
             },
             "observed": records.tally.rates(config.use_nsp) | {"unk_rate": unk_rate},

@@ -62,6 +62,7 @@ def test_long_documents_are_cut_into_stretches_of_sentences(tmp_path, stretch_pi
     writer.finish(stretch_pieces)
     spool = Spool(str(tmp_path), SMALL)
     stretches = [spool.stretch(number) for number in range(spool.num_stretches)]
+    assert len(stretches) == writer.num_stretches
     assert all(a.stop == b.start for a, b in pairwise(stretches)) and stretches[-1].stop == spool.num_sentences
     starts = {stretch.start for stretch in stretches}
     assert starts >= {spool.sentences_of(document).start for document in range(spool.num_documents)}
