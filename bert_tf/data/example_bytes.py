@@ -5,6 +5,7 @@ always the same few lists of numbers, so it can be put together from ready piece
 and in the encoding of protocol buffers.
 """
 
+import functools
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -18,26 +19,31 @@ _EXAMPLE_FEATURES = _FEATURES_ENTRY = _ENTRY_KEY = _LIST_VALUES = b"\x0a"  # 1
 _ENTRY_VALUE = _FLOAT_LIST = b"\x12"  # 2
 _INT64_LIST = b"\x1a"  # 3
 
-_SMALL = 1 << 7  # numbers below it are one byte
-
 
 def serialize(features: Mapping[str, Sequence[int] | Sequence[float]], kind: RecordKind) -> bytes:
     """Returns the features that are in the kind's table as a serialized tf.train.Example, in the table's dtypes, sorted by name."""
     entries = []
-    for feature in sorted(kind.features, key=lambda feature: feature.name):
-        if feature.name not in features:
+    for name, key, is_float in _columns(kind):
+        values = features.get(name)
+        if values is None:
             continue
-        values = features[feature.name]
-        values = values.tolist() if isinstance(values, np.ndarray | np.generic) else values
-        values = values if isinstance(values, list | tuple) else [values]
-        if feature.dtype == "float32":
+        if isinstance(values, np.ndarray | np.generic):
+            values = values.tolist()
+        if not isinstance(values, list | tuple):
+            values = [values]
+        if is_float:
             tag, packed = _FLOAT_LIST, struct.pack(f"<{len(values)}f", *values)
         else:
             tag, packed = _INT64_LIST, _pack_integers(values)
         content = _field(tag, _field(_LIST_VALUES, packed) if values else b"")
-        entry = _field(_ENTRY_KEY, feature.name.encode()) + _field(_ENTRY_VALUE, content)
-        entries.append(_field(_FEATURES_ENTRY, entry))
+        entries.append(_field(_FEATURES_ENTRY, key + _field(_ENTRY_VALUE, content)))
     return _field(_EXAMPLE_FEATURES, b"".join(entries))
+
+
+@functools.cache
+def _columns(kind: RecordKind) -> list[tuple[str, bytes, bool]]:
+    """Returns each feature's name, its key as it is written, and whether its numbers are floats; sorted by name."""
+    return sorted((feature.name, _field(_ENTRY_KEY, feature.name.encode()), feature.dtype == "float32") for feature in kind.features)
 
 
 def frame(record: bytes) -> bytes:
@@ -57,9 +63,14 @@ def _field(tag: bytes, content: bytes) -> bytes:
 
 
 def _pack_integers(values: Sequence[int]) -> bytes:
-    if values and min(values) >= 0 and max(values) < _SMALL:
-        return bytes(values)
-    return b"".join([_VARINTS[value] for value in values])
+    try:
+        packed = bytes(values)
+    except ValueError:  # beyond a byte
+        pass
+    else:
+        if packed.isascii():  # below 128: each is its own varint
+            return packed
+    return b"".join(map(_VARINTS.__getitem__, values))
 
 
 class _Varints(dict[int, bytes]):
@@ -68,8 +79,8 @@ class _Varints(dict[int, bytes]):
     def __missing__(self, value: int) -> bytes:
         rest = value & 0xFFFF_FFFF_FFFF_FFFF
         groups = []
-        while rest >= _SMALL:
-            groups.append(rest & (_SMALL - 1) | _SMALL)
+        while rest >= 1 << 7:
+            groups.append(rest & 0x7F | 0x80)
             rest >>= 7
         encoded = bytes([*groups, rest])
         if len(self) < 1 << 17:  # more than the ids of a vocabulary

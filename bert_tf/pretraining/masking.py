@@ -123,8 +123,8 @@ def mask(example: MaskedExample, rules: MaskingRules, rng: Random) -> MaskedExam
     if rules.whole_word:
         chosen = _draw_words(_words(example.input_ids, rules), number, rng)
     else:
-        special = (rules.cls_id, rules.sep_id)
-        candidates = [position for position, id in enumerate(example.input_ids) if id not in special]
+        cls_id, sep_id = rules.cls_id, rules.sep_id
+        candidates = [position for position, id in enumerate(example.input_ids) if id != cls_id and id != sep_id]
         chosen = rng.sample(candidates, min(number, len(candidates)))
     chosen.sort()
     ids = list(example.input_ids)
