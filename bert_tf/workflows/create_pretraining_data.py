@@ -38,8 +38,8 @@ UNK_WARNING = 0.10
 CJK_WARNING = 0.30
 RANDOM_NEXT_WARNING = 0.55
 
-# A part's examples and their bytes take up to so many bytes a piece while it is made.
-_BYTES_A_PIECE = 32
+# A part's examples and their bytes take half of that many bytes a piece while it is made; and small parts share out evenly.
+_BYTES_A_PIECE = 64
 # A long document is cut, so that parts come out of about one size.
 _STRETCHES_A_PART = 8
 
@@ -107,14 +107,15 @@ def _work_folder(work_dir: str | None, output: str) -> Iterator[str]:
         name = f"{name}-{hashlib.sha256(output.encode()).hexdigest()[:16]}"
     beside = tempfile.gettempdir() if "://" in output else os.path.dirname(output)
     folder = os.path.join(work_dir or beside, f"{name}.work")
-    if os.path.isdir(folder):
-        logging.info("%s: going on with what an earlier run left", folder)
+    existed = os.path.isdir(folder)
     make_folder(folder)
     lock = filelock.FileLock(os.path.join(folder, "lock"), timeout=0)
     try:
         lock.acquire()
     except filelock.Timeout:
         raise InputError(f"{folder}: another run is making these records; wait until it ends, or give another --output_file") from None
+    if existed:
+        logging.info("%s: going on with what an earlier run left", folder)
     is_needed = True
     try:
         yield folder
