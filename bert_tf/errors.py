@@ -13,6 +13,10 @@ class DamagedCheckpoint(InputError):
     """A checkpoint that cannot be read, or holds numbers that are not finite: an older one may do."""
 
 
+class WorkerDied(InputError):
+    """A worker process ended by itself. What was done before is kept, so that the same command goes on from there."""
+
+
 class Preempted(Exception):
     """A training run was asked to stop, by SIGTERM, and has saved a checkpoint. Scripts exit with code 75: try again later."""
 

@@ -4,22 +4,20 @@ Flags live in a `FlagValues` of their own, made when the script runs: importing 
 `sys.argv` is nobody's business but its own.
 """
 
-import contextlib
 import dataclasses
 import importlib
 import logging as python_logging
 import os
 import re
 import sys
-import tempfile
 import types
 import typing
-from collections.abc import Iterator
 from typing import Any
 
 from absl import flags, logging
 
 from bert_tf.errors import InputError, Preempted, one_line
+from bert_tf.startup import without_startup_chatter
 
 # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
 PREEMPTED_EXIT_CODE = 75
@@ -98,7 +96,7 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         if config is None:
             print(f"{(doc or '').strip()}\n\nFlags:\n{_help(config_class)}")
             sys.exit(0)
-        with _without_startup_chatter():
+        with without_startup_chatter():
             module = importlib.import_module(f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
         module.run(config)
@@ -141,31 +139,6 @@ def _with_dashes(message: str, config_class: type) -> str:
     several = "|".join(sorted((name for name in names if "_" in name), key=len, reverse=True))
     message = re.sub(rf"(?<![\w./=-])({several})(?![\w./=])", r"--\1", message) if several else message
     return f"--{message}" if message.split(" ", 1)[0] in names else message
-
-
-@contextlib.contextmanager
-def _without_startup_chatter() -> Iterator[None]:
-    """Keeps TensorFlow's lines about CPU features and missing GPUs off standard error; TF_CPP_MIN_LOG_LEVEL=0 shows them.
-
-    The variable alone does not silence what TensorFlow's libraries print while they are loaded, so standard error goes into a file
-    until they are, and is shown after all when loading fails.
-    """
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") != "3":
-        yield
-        return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    real = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            held.seek(0)
-            os.write(real, held.read())
-            raise
-        finally:
-            os.dup2(real, 2)
-            os.close(real)
 
 
 class _PlainFormatter(python_logging.Formatter):

@@ -34,13 +34,15 @@ class TokenizeConfig:
     """JSON lines of text in, tokens, ids and offsets out."""
 
     input_file: str = flag(None, required=True, help='JSON lines, each {"text": ...}.')
-    output_file: str = flag(None, required=True, help="JSON lines to write, each {text, tokens, ids, offsets}.")
+    output_file: str = flag(None, required=True, help="JSON lines to write, each {text, tokens, ids, offsets}; fast: without offsets.")
     vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
     do_lower_case: bool | None = flag(
         None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
     )
     implementation: str = flag(
-        "python", choices=("python", "graph", "fast"), help="python: the reference; graph: TensorFlow ops, as in a SavedModel; fast: bulk."
+        "python",
+        choices=("python", "graph", "fast"),
+        help="python: the reference; graph: TensorFlow ops, as in a SavedModel; fast: in bulk, by tensorflow-text. The ids are the same.",
     )
 
     def __post_init__(self) -> None:
@@ -52,7 +54,10 @@ class CreatePretrainingDataConfig:
     """Documents in, masked TFRecords and a manifest out."""
 
     input_file: str = flag(
-        None, required=True, help="Text files: one sentence a line, a blank line between documents; paths or globs, separated by commas."
+        None,
+        required=True,
+        help="Text files: one sentence a line, a blank line between documents; or JSON lines, a document each. Paths or globs, separated "
+        "by commas; .gz, .bz2, .xz and .zst files are unpacked.",
     )
     output_file: str = flag(None, required=True, help="TFRecord files to write, separated by commas; examples go round them in turn.")
     vocab_file: str = flag(None, required=True, help="The vocabulary, one piece a line.")
@@ -71,9 +76,29 @@ class CreatePretrainingDataConfig:
         True, help="Make sentence pairs, label 1 where the second is random text; false: one running text, label always 0."
     )
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
+    input_format: str = flag(
+        "auto", choices=("auto", "text", "jsonl"), help="What input files hold; auto: JSON lines where they are called .jsonl, else text."
+    )
+    text_field: str = flag("text", help="The field of JSON lines that holds a document's text.")
+    split_sentences: bool = flag(False, help="Lines are running text, to be split into sentences (needs the extra bert_tf[sentences]).")
+    language: str = flag("en", help="The language that --split_sentences splits, as a code like en, de, zh.")
+    num_processes: int | None = flag(
+        None, identity=False, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
+    )
+    memory_per_process_mb: int = flag(
+        256,
+        help="Memory for the text and examples that each process has in hand, in MiB, beside what Python and TensorFlow take. More lets "
+        "more examples be shuffled together.",
+    )
+    work_dir: str | None = flag(
+        None, identity=False, help="Local folder for the tokenized text and unfinished records. Default: beside the first output file."
+    )
 
     def __post_init__(self) -> None:
         settle(self)
+        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+        require(self.memory_per_process_mb >= 1, f"memory_per_process_mb is {self.memory_per_process_mb}; give at least 1")
+        require(self.work_dir is None or "://" not in self.work_dir, f"work_dir is {self.work_dir}; give a folder on this machine")
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")

@@ -100,6 +100,25 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
         raise
 
 
+def move_into_place(source: str, path: str) -> None:
+    """Gives a whole local file its final name, wherever that is; on another file system or machine it appears when it is copied."""
+    make_folder(os.path.dirname(path) or ".")
+    if "://" not in path:
+        path = os.path.realpath(path)  # a link stays a link
+        with contextlib.suppress(OSError):
+            os.replace(source, path)
+            return
+    remove_left_behind(path)
+    beside = partial_name(path)
+    try:
+        tf.io.gfile.copy(source, beside, overwrite=True)
+        tf.io.gfile.rename(beside, path, overwrite=True)
+    except tf.errors.OpError as error:
+        remove_quietly(beside)
+        raise InputError(f"{path}: cannot be written ({plain_reason(error)}); check the path, its permissions and the disk") from error
+    os.remove(source)
+
+
 def make_folder(path: str) -> None:
     """Creates a folder, or raises an InputError that names it."""
     try:

@@ -13,11 +13,12 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import google_crc32c
 import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
+from bert_tf.data.example_bytes import checksum
+from bert_tf.data.example_bytes import serialize as serialize
 from bert_tf.data.files import make_folder, partial_name, plain_reason, remove_left_behind, remove_quietly
 from bert_tf.data.schema import RecordKind
 from bert_tf.errors import InputError, one_line
@@ -27,22 +28,6 @@ _DTYPES = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
 _CHECKED_AT_ONCE = 1024
-
-
-def serialize(features: Mapping[str, Sequence[int] | Sequence[float]], kind: RecordKind) -> bytes:
-    """Returns the features as a serialized tf.train.Example, in the table's order and dtypes."""
-    example = tf.train.Example()
-    for feature in kind.features:
-        if feature.name not in features:
-            continue
-        values = features[feature.name]
-        values = values if isinstance(values, (list, tuple, np.ndarray)) else [values]
-        target = example.features.feature[feature.name]
-        if feature.dtype == "float32":
-            target.float_list.value.extend(values)
-        else:
-            target.int64_list.value.extend(values)
-    return example.SerializeToString(deterministic=True)
 
 
 def write_records(paths: Sequence[str], records: Iterable[bytes], compress: bool = False) -> list[int]:
@@ -128,7 +113,7 @@ class RecordFile:
         """Returns the record's payload out of bytes that begin at `chunk_start` of the file."""
         begin, end = self.starts[number] - chunk_start, self.starts[number + 1] - chunk_start
         payload = chunk[begin + _HEADER_BYTES : end - _FOOTER_BYTES]
-        if _checksum(payload) != chunk[end - _FOOTER_BYTES : end]:
+        if checksum(payload) != chunk[end - _FOOTER_BYTES : end]:
             raise InputError(f"{self.path}: record {number} is damaged (its checksum does not match); make the file again")
         return payload
 
@@ -148,7 +133,7 @@ class RecordFile:
                     header = file.read(lead + _HEADER_BYTES)
                 digest.update(header)
                 header = header[lead:]
-                sound = len(header) == _HEADER_BYTES and _checksum(header[:8]) == header[8:]
+                sound = len(header) == _HEADER_BYTES and checksum(header[:8]) == header[8:]
                 end = begin + _HEADER_BYTES + struct.unpack("<Q", header[:8])[0] + _FOOTER_BYTES if sound else size + 1
                 if end > size:
                     if len(starts) == 1:
@@ -166,12 +151,6 @@ class RecordFile:
                 digest.update(file.read(_FOOTER_BYTES))
         self.fingerprint = digest.hexdigest()
         return np.asarray(starts, np.int64)
-
-
-def _checksum(content: bytes) -> bytes:
-    """Returns the content's masked CRC-32C as TFRecords hold it (TensorFlow, core/lib/hash/crc32c.h)."""
-    crc = google_crc32c.value(bytes(content))
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def fingerprint(files: Sequence[RecordFile]) -> str:

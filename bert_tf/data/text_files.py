@@ -1,13 +1,14 @@
-"""Text files as lines: plain, gzip or bzip2, strict UTF-8, read as a stream.
+"""Text files as lines or as blocks of lines: plain, gzip, bzip2, xz or zstd, strict UTF-8, read as a stream.
 
-A line ends at a newline only: U+2028 and its like are characters of the text. Concatenated gzip and bzip2 files (`cat a.gz b.gz`,
-Wikipedia's multistream dumps) are read to the end of the last, and a file that is cut short is an error, never a shorter corpus.
+A line ends at a newline only: U+2028 and its like are characters of the text. Concatenated packed files (`cat a.gz b.gz`, Wikipedia's
+multistream dumps) are read to the end of the last, and a file that is cut short is an error, never a shorter corpus.
 """
 
 import bz2
+import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -16,8 +17,11 @@ from bert_tf.errors import InputError
 _CHUNK_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _BZIP2_MAGIC = b"BZh"
+_BYTE_ORDER_MARK = "\ufeff"
 # What follows BZh and a digit: the first block, or at once the end of an empty stream. Without it a text may well begin with "BZh".
 _BZIP2_NEXT = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")
+_XZ_MAGIC = b"\xfd7zXZ\0"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib: expect a gzip header
 
 
@@ -35,10 +39,73 @@ def read_lines(path: str, on_read: Callable[[int], object] | None = None) -> Ite
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); convert the file to UTF-8"
-            ) from error
-        yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
+            raise _not_utf8(path, number, line, error) from error
+        yield (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).removesuffix("\r")
+
+
+class TextBlock(NamedTuple):
+    """Some neighbouring lines of a file.
+
+    Attributes:
+      path: The file.
+      first_line: Number of the first of them in the file, from 1.
+      content: Their bytes, with what ends each line.
+      ends_file: Whether none is left.
+      num_read: Bytes read from disk for them, packed ones where the file is packed.
+    """
+
+    path: str
+    first_line: int
+    content: bytes
+    ends_file: bool
+    num_read: int
+
+    def lines(self) -> list[str]:
+        """Returns the lines without newlines, less a byte order mark at the file's start; one that is not UTF-8 is an InputError."""
+        try:
+            lines = self.content.decode("utf-8").split("\n")
+        except UnicodeDecodeError as whole:
+            before = self.content.count(b"\n", 0, whole.start)
+            line = self.content.split(b"\n")[before]
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise _not_utf8(self.path, self.first_line + before, line, error) from error
+            raise
+        if self.first_line == 1:
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+        return lines if lines[-1] else lines[:-1]
+
+
+def read_blocks(path: str, block_bytes: int) -> Iterator[TextBlock]:
+    """Yields the file in blocks of whole lines, each longer than `block_bytes` by a line at most; an empty file is one empty block.
+
+    Raises:
+      InputError: The file cannot be read, is damaged or cut.
+    """
+    num_read, first_line = 0, 1
+
+    def on_read(number: int) -> None:
+        nonlocal num_read
+        num_read += number
+
+    parts: list[bytes] = []
+    size = 0
+    for chunk in _unpacked(path, on_read):
+        size += len(chunk)
+        if size >= block_bytes and (end := chunk.rfind(b"\n") + 1):
+            content = b"".join([*parts, chunk[:end]])
+            yield TextBlock(path, first_line, content, False, num_read)
+            first_line += content.count(b"\n")
+            num_read, parts, size = 0, [chunk[end:]], len(chunk) - end
+        else:
+            parts.append(chunk)
+    yield TextBlock(path, first_line, b"".join(parts), True, num_read)
+
+
+def _not_utf8(path: str, number: int, line: bytes, error: UnicodeDecodeError) -> InputError:
+    where = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
+    return InputError(f"{path}, line {number}: not UTF-8 ({where}); convert the file to UTF-8")
 
 
 def total_bytes(paths: list[str]) -> int:
@@ -79,13 +146,20 @@ def _unpacked(path: str, on_read: Callable[[int], object] | None) -> Iterator[by
         yield from _members(path, first, chunks, lambda: zlib.decompressobj(_GZIP_WINDOW), "gzip")
     elif first.startswith(_BZIP2_MAGIC) and first[4:10] in _BZIP2_NEXT:
         yield from _members(path, first, chunks, bz2.BZ2Decompressor, "bzip2")
+    elif first.startswith(_XZ_MAGIC):
+        yield from _members(path, first, chunks, lzma.LZMADecompressor, "xz")
+    elif first.startswith(_ZSTD_MAGIC):
+        zstd = _zstd(path)
+        yield from _members(path, first, chunks, zstd.ZstdDecompressor, "zstd", zstd.ZstdError)
     else:
         yield first
         yield from chunks
 
 
-def _members(path: str, first: bytes, chunks: Iterator[bytes], new_decoder: Callable[[], Any], kind: str) -> Iterator[bytes]:
-    """Yields the unpacked bytes of all members of a packed file."""
+def _members(
+    path: str, first: bytes, chunks: Iterator[bytes], new_decoder: Callable[[], Any], kind: str, error_type: type[Exception] = OSError
+) -> Iterator[bytes]:
+    """Yields the unpacked bytes of all members of a packed file; `error_type` is what the decoder raises beside Python's own errors."""
     decoder = new_decoder()
     begun = True  # whether the member at hand holds any byte
     packed = first
@@ -102,10 +176,18 @@ def _members(path: str, first: bytes, chunks: Iterator[bytes], new_decoder: Call
             if following is None:
                 break
             packed = following if begun else following.lstrip(b"\0")
-    except (zlib.error, OSError, ValueError) as error:
+    except (zlib.error, lzma.LZMAError, OSError, ValueError, error_type) as error:
         raise InputError(f"{path}: damaged {kind} file ({error}); fetch or make it again") from error
     if begun:
         raise InputError(f"{path}: cut {kind} file, its last member has no end; fetch or make it again")
+
+
+def _zstd(path: str) -> Any:
+    try:
+        from backports import zstd  # in Python itself from 3.14 on
+    except ImportError:
+        raise InputError(f"{path}: is a zstd file; install what reads them, pip install 'bert_tf[zstd]', or unpack it") from None
+    return zstd
 
 
 def _raw(path: str, on_read: Callable[[int], object] | None) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Documents: from lines of text, and as the ids of a whole corpus in flat arrays."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 
@@ -23,29 +24,34 @@ def split_documents(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 class Corpus:
-    """Documents as piece ids: 4 bytes a piece, in one array, whatever the number of documents and sentences.
+    """Documents as piece ids, in one array whatever the number of documents and sentences.
 
-    A position is an index into `ids`; a sentence is the stretch between two positions.
+    A position is an index into `ids`; a sentence is the stretch between two positions. The arrays lie in memory, or in files that are
+    mapped into it (`data/spool.py`).
 
     Attributes:
-      ids: All pieces of all documents, one after the other, int32[pieces].
+      ids: All pieces of all documents, one after the other, int[pieces].
       sentence_starts: Position at which each sentence starts, and at the end the position after the last, int64[sentences + 1].
       document_starts: Number of the sentence with which each document starts, and the number of sentences, int64[documents + 1].
     """
 
-    def __init__(self) -> None:
-        self.ids = array("i")
-        self.sentence_starts = array("q", [0])
-        self.document_starts = array("q", [0])
+    def __init__(self, ids: Sequence[int], sentence_starts: Sequence[int], document_starts: Sequence[int]):
+        self.ids = ids
+        self.sentence_starts = sentence_starts
+        self.document_starts = document_starts
 
-    def add(self, sentences: Iterable[Sequence[int]]) -> None:
-        """Adds a document. Sentences without a piece are left out, and so is a document without a sentence."""
-        for ids in sentences:
-            if ids:
-                self.ids.extend(ids)
-                self.sentence_starts.append(len(self.ids))
-        if self.num_sentences > self.document_starts[-1]:
-            self.document_starts.append(self.num_sentences)
+    @classmethod
+    def of_documents(cls, documents: Iterable[Iterable[Sequence[int]]]) -> "Corpus":
+        """Returns documents in memory. Sentences without a piece are left out, and so are documents without a sentence."""
+        ids, sentence_starts, document_starts = array("i"), array("q", [0]), array("q", [0])
+        for sentences in documents:
+            for sentence in sentences:
+                if sentence:
+                    ids.extend(sentence)
+                    sentence_starts.append(len(ids))
+            if len(sentence_starts) - 1 > document_starts[-1]:
+                document_starts.append(len(sentence_starts) - 1)
+        return cls(ids, sentence_starts, document_starts)
 
     @property
     def num_documents(self) -> int:
@@ -60,3 +66,7 @@ class Corpus:
     def sentences_of(self, document: int) -> range:
         """Returns the numbers of a document's sentences."""
         return range(self.document_starts[document], self.document_starts[document + 1])
+
+    def document_of(self, sentence: int) -> int:
+        """Returns the number of the document that a sentence is in."""
+        return bisect_right(self.document_starts, sentence) - 1

@@ -119,15 +119,13 @@ def mask(example: MaskedExample, rules: MaskingRules, rng: Random) -> MaskedExam
 
     With whole-word masking, a word that would exceed the number is passed over, so an example can end up with fewer.
     """
-    groups = _candidates(example.input_ids, rules)
     number = num_to_mask(len(example.input_ids), rules.masked_lm_prob, rules.max_predictions)
-    order = rng.sample(groups, len(groups) if rules.whole_word else min(number, len(groups)))
-    chosen: list[int] = []
-    for group in order:
-        if len(chosen) + len(group) <= number:
-            chosen += group
-        if len(chosen) == number:
-            break
+    if rules.whole_word:
+        chosen = _draw_words(_words(example.input_ids, rules), number, rng)
+    else:
+        cls_id, sep_id = rules.cls_id, rules.sep_id
+        candidates = [position for position, id in enumerate(example.input_ids) if id != cls_id and id != sep_id]
+        chosen = rng.sample(candidates, min(number, len(candidates)))
     chosen.sort()
     ids = list(example.input_ids)
     outcomes = []
@@ -158,20 +156,31 @@ def to_features(
     }
 
 
-def _candidates(ids: Sequence[int], rules: MaskingRules) -> list[list[int]]:
-    """Returns the positions that may be masked, in groups that are masked together: single pieces, or the pieces of a word."""
-    groups: list[list[int]] = []
+def _draw_words(words: Sequence[list[int]], number: int, rng: Random) -> list[int]:
+    """Returns the positions of words drawn until `number` is reached; a word that would exceed it is passed over."""
+    chosen: list[int] = []
+    for word in rng.sample(words, len(words)):
+        if len(chosen) + len(word) <= number:
+            chosen += word
+        if len(chosen) == number:
+            break
+    return chosen
+
+
+def _words(ids: Sequence[int], rules: MaskingRules) -> list[list[int]]:
+    """Returns the positions that may be masked, those of a word together."""
+    words: list[list[int]] = []
     inside_text = False  # whether the piece before is text, which a ## piece can continue
     for position, id in enumerate(ids):
         if id in (rules.cls_id, rules.sep_id):
             inside_text = False
             continue
-        if rules.whole_word and inside_text and rules.continues_word[id]:
-            groups[-1].append(position)
+        if inside_text and rules.continues_word[id]:
+            words[-1].append(position)
         else:
-            groups.append([position])
+            words.append([position])
         inside_text = True
-    return groups
+    return words
 
 
 def _draw_outcome(mix: tuple[float, float, float], rng: Random) -> int:

@@ -65,23 +65,23 @@ def target_length(max_num_pieces: int, short_seq_prob: float, rng: Random) -> in
 
 
 def sentence_pairs(
-    corpus: Corpus, document: int, max_num_pieces: int, short_seq_prob: float, balance: NextSentenceBalance, rng: Random
+    corpus: Corpus, sentences: range, max_num_pieces: int, short_seq_prob: float, balance: NextSentenceBalance, rng: Random
 ) -> Iterator[Segments]:
-    """Yields the pairs that one pass over a document makes.
+    """Yields the pairs that one pass over a document, or a stretch of it, makes.
 
-    Sentences are gathered until they reach the length drawn for this chunk, or the document ends. A is a random number of them from
+    Sentences are gathered until they reach the length drawn for this chunk, or the stretch ends. A is a random number of them from
     the start; B is the rest, or text of another document, and then the rest goes into the next chunk.
 
     Args:
       corpus: Two documents at least.
-      document: The number of the document.
+      sentences: The numbers of sentences of one document.
       max_num_pieces: Most pieces of A and B together; longer pairs are cut.
       short_seq_prob: Probability of a shorter length.
       balance: Kept from document to document.
       rng: Source of all draws.
     """
     starts = corpus.sentence_starts
-    sentences = corpus.sentences_of(document)
+    document = corpus.document_of(sentences.start)
     first = sentences.start
     while first < sentences.stop:
         target = target_length(max_num_pieces, short_seq_prob, rng)
@@ -102,9 +102,8 @@ def sentence_pairs(
         first = next_first
 
 
-def running_text(corpus: Corpus, document: int, max_num_pieces: int, short_seq_prob: float, rng: Random) -> Iterator[Segments]:
-    """Yields a document's text in stretches of the length drawn for each, none left out: examples without next sentences."""
-    sentences = corpus.sentences_of(document)
+def running_text(corpus: Corpus, sentences: range, max_num_pieces: int, short_seq_prob: float, rng: Random) -> Iterator[Segments]:
+    """Yields the sentences' text in stretches of the length drawn for each, none left out: examples without next sentences."""
     begin, stop = corpus.sentence_starts[sentences.start], corpus.sentence_starts[sentences.stop]
     while begin < stop:
         target = target_length(max_num_pieces, short_seq_prob, rng)

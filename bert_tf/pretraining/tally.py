@@ -37,6 +37,14 @@ class Tally:
         for outcome in example.outcomes:
             self.outcomes[outcome] += 1
 
+    def merge(self, other: "Tally") -> None:
+        """Adds what another tally counted."""
+        self.examples += other.examples
+        self.pieces += other.pieces
+        self.random_next += other.random_next
+        self.short += other.short
+        self.outcomes = [own + more for own, more in zip(self.outcomes, other.outcomes, strict=True)]
+
     def rates(self, use_nsp: bool) -> dict[str, Any]:
         """Returns the observed rates, each rounded to six digits.
 

@@ -1,1 +1,1 @@
-"""Strings <-> ids: the vocabulary, the WordPiece tokenizers, the input layout. No files; TensorFlow in the graph tokenizer only."""
+"""Strings <-> ids: the vocabulary, the WordPiece tokenizers, the input layout. No files; TensorFlow in two of the tokenizers only."""

@@ -83,13 +83,13 @@ class CharacterPatterns:
 def character_patterns() -> CharacterPatterns:
     """Returns the patterns by this Python's Unicode version."""
     classes = character_classes()
-    space, cjk, punctuation, dropped = map(_ranges, (classes.space, classes.cjk, classes.punctuation, classes.dropped))
+    space, cjk, punctuation, dropped = map(pattern_ranges, (classes.space, classes.cjk, classes.punctuation, classes.dropped))
     return CharacterPatterns(
         token=re.compile(f"[^{space}{cjk}]+|[{cjk}]"),
         word=re.compile(f"[^{punctuation}]+|[{punctuation}]"),
         dropped=re.compile(f"[{dropped}]+"),
-        dropped_space=re.compile(f"[{_ranges(code for code in classes.dropped if chr(code).isspace())}]+"),
-        marks=re.compile(f"[{_ranges(classes.marks)}]+"),
+        dropped_space=re.compile(f"[{pattern_ranges(code for code in classes.dropped if chr(code).isspace())}]+"),
+        marks=re.compile(f"{any_of(classes.marks)}+"),
     )
 
 
@@ -97,7 +97,18 @@ def _in_ranges(ranges: Iterable[tuple[int, int]]) -> set[int]:
     return {code for first, last in ranges for code in range(first, last + 1)}
 
 
-def _ranges(codes: Iterable[int]) -> str:
+def any_of(codes: Iterable[int]) -> str:
+    """Returns a regular expression for one of many characters, quick to pass over the others.
+
+    A set is looked up in a table up to U+FFFF; beyond, the ranges are tried one by one, so none is where it cannot help.
+    """
+    codes = sorted(codes)
+    low, high = (pattern_ranges(part) for part in ([c for c in codes if c <= 0xFFFF], [c for c in codes if c > 0xFFFF]))
+    either = [f"[{low}]"] * bool(low) + [f"(?=[\U00010000-\U0010ffff])[{high}]"] * bool(high)
+    return f"(?:(?=[\\U{codes[0]:08x}-\\U0010ffff])(?:{'|'.join(either)}))"
+
+
+def pattern_ranges(codes: Iterable[int]) -> str:
     r"""Returns the inside of a regular expression's [...], as \U00000041-\U0000005a."""
     ranges: list[list[int]] = []
     for code in sorted(codes):

@@ -9,10 +9,13 @@ Special tokens typed in a text are ordinary text, as in the original: "[MASK]" g
 """
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from bert_tf.text.characters import character_patterns
 from bert_tf.text.vocab import Vocabulary
@@ -70,6 +73,12 @@ class WordPieceTokenizer:
         # White space alone may cut the text before control characters are deleted, if none of these is white space to str.split.
         text = self._patterns.dropped_space.sub("", text)
         return list(chain.from_iterable(map(self._chunk_ids.__getitem__, text.split())))
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""
+        rows = [self.encode(text) for text in texts]
+        splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return np.fromiter(chain.from_iterable(rows), np.int32, splits[-1]), splits
 
     def tokenize(self, text: str) -> Tokens:
         """Returns the text's pieces with their ids, offsets and words, without [CLS] and [SEP]."""

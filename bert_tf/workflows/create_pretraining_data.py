@@ -1,34 +1,47 @@
-"""Documents -> masked examples: TFRecords as google-research/bert writes them, and a manifest beside each file."""
+"""Documents -> masked examples: TFRecords as google-research/bert writes them, and a manifest beside each file.
 
+In two halves, each done by all processes, each going on where a killed one was: the text is tokenized once, into a spool on disk
+(`pretraining_text.py`), then examples are made from it (`pretraining_records.py`). Neither holds more than a few blocks of text or
+parts of the examples in memory, however large the corpus is. The bytes written are the same for any number of processes.
+"""
+
+import contextlib
+import hashlib
+import os
+import tempfile
 import time
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
+import filelock
 import numpy as np
 from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig, to_dict
-from bert_tf.data.files import expand_patterns, output_files
+from bert_tf.data.files import expand_patterns, make_folder, output_files
+from bert_tf.data.ledger import remove_folder
 from bert_tf.data.manifest import manifest_path, remove_manifests, write_manifests
-from bert_tf.data.progress import Progress
-from bert_tf.data.records import serialize, write_records
 from bert_tf.data.schema import PRETRAINING
-from bert_tf.data.text_files import read_lines, total_bytes
-from bert_tf.errors import InputError
-from bert_tf.pretraining.documents import Corpus, split_documents
-from bert_tf.pretraining.masking import MaskingRules, assemble, is_cjk_piece, mask, to_features
-from bert_tf.pretraining.sentence_pairs import NextSentenceBalance, Segments, running_text, sentence_pairs
-from bert_tf.pretraining.tally import Tally
+from bert_tf.data.spool import SpoolWriter
+from bert_tf.data.workers import default_num_processes
+from bert_tf.errors import InputError, WorkerDied
+from bert_tf.pretraining.masking import MaskingRules
+from bert_tf.pretraining.parts import ExampleRules, PartPlan
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.workflows.model_folder import read_vocab, recorded_casing
+from bert_tf.workflows.pretraining_records import RecordsFolder, write_parts
+from bert_tf.workflows.pretraining_text import fill_spool
 
 # Above these shares a line warns that something is probably not as meant.
 UNK_WARNING = 0.10
 CJK_WARNING = 0.30
 RANDOM_NEXT_WARNING = 0.55
+
+# A part's examples and their bytes take half of that many bytes a piece while it is made; and small parts share out evenly.
+_BYTES_A_PIECE = 64
+# A long document is cut, so that parts come out of about one size.
+_STRETCHES_A_PART = 8
 
 
 def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
@@ -49,87 +62,91 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
     )
     _warn_of_predictions(config)
 
-    corpus = _read_corpus(inputs, WordPieceTokenizer(vocab, do_lower_case))
-    _check_corpus(corpus, inputs, config)
-    unk_rate = _warn_of_text(corpus, vocab, config)
-    rng = Random(config.random_seed)
-    segments = _draw_segments(corpus, config, rng)
-    rng.shuffle(segments)
-    if len(segments) < len(outputs):
-        raise InputError(f"--output_file: names {len(outputs)} files for {len(segments)} examples; name fewer")
-
-    tally = Tally(config.max_seq_length)
-    remove_manifests(outputs)
-    counts = write_records(outputs, _records(corpus, segments, rules, config, tally, rng), config.compress)
-    observed = tally.rates(config.use_nsp) | {"unk_rate": unk_rate}
-    content = {
-        "kind": PRETRAINING.name,
-        "flags": to_dict(config),
-        "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
-        "counts": {
-            "input_files": len(inputs),
-            "documents": corpus.num_documents,
-            "sentences": corpus.num_sentences,
-            "tokens": len(corpus.ids),
-            "examples": tally.examples,
-        },
-        "observed": observed,
-    }
-    write_manifests(outputs, counts, content)
+    with _work_folder(config.work_dir, outputs[0]) as folder:
+        part_pieces = (config.memory_per_process_mb << 20) // _BYTES_A_PIECE
+        spool_folder = os.path.join(folder, "text")
+        text = fill_spool(config, inputs, vocab, do_lower_case, spool_folder, part_pieces // _STRETCHES_A_PART)
+        _check_text(text, inputs, config)
+        unk_rate = _warn_of_text(text, vocab, config)
+        plan = PartPlan.of_size(text.num_stretches, text.counts["tokens"], config.dupe_factor, part_pieces, config.random_seed)
+        records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), outputs, config.max_seq_length)
+        how = ExampleRules(rules, config.max_seq_length, config.short_seq_prob, config.use_nsp, config.random_seed)
+        num_processes = config.num_processes or default_num_processes()
+        write_parts(records, spool_folder, len(vocab), plan, how, len(outputs), config.compress, num_processes)
+        if records.tally.examples < len(outputs):
+            raise InputError(f"--output_file: names {len(outputs)} files for {records.tally.examples} examples; name fewer")
+        content = {
+            "kind": PRETRAINING.name,
+            "flags": to_dict(config),
+            "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
+            "counts": {
+                "input_files": len(inputs),
+                **{name: text.counts[name] for name in ("documents", "sentences", "tokens")},
+                "examples": records.tally.examples,
+            },
+            "observed": records.tally.rates(config.use_nsp) | {"unk_rate": unk_rate},
+        }
+        remove_manifests(outputs)
+        records.move_out()
+        write_manifests(outputs, records.counts(), content)
     _report(content, outputs, time.monotonic() - begin)
     return content
 
 
-def _read_corpus(paths: list[str], tokenizer: WordPieceTokenizer) -> Corpus:
-    """Returns all documents of the files, each sentence tokenized once."""
-    corpus = Corpus()
-    with Progress(total_bytes(paths), "B", "tokenizing") as progress:
-        for path in paths:
-            before = corpus.num_documents
-            for document in split_documents(read_lines(path, progress.advance)):
-                corpus.add(tokenizer.encode(sentence) for sentence in document)
-                progress.note(f"{corpus.num_documents} documents")
-            if corpus.num_documents == before and len(paths) > 1:
-                logging.warning("%s holds no sentence", path)
-    return corpus
+@contextlib.contextmanager
+def _work_folder(work_dir: str | None, output: str) -> Iterator[str]:
+    """Yields the folder of what is unfinished, which is removed when all is done, or when the user has something to mend.
+
+    What else ends the run leaves it, for the next one to go on from.
+
+    Raises:
+      InputError: Another run works in it.
+    """
+    name = os.path.basename(output)
+    if "://" in output:  # there may be others of this name elsewhere
+        name = f"{name}-{hashlib.sha256(output.encode()).hexdigest()[:16]}"
+    beside = tempfile.gettempdir() if "://" in output else os.path.dirname(output)
+    folder = os.path.join(work_dir or beside, f"{name}.work")
+    existed = os.path.isdir(folder)
+    make_folder(folder)
+    lock = filelock.FileLock(os.path.join(folder, "lock"), timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise InputError(f"{folder}: another run is making these records; wait until it ends, or give another --output_file") from None
+    if existed:
+        logging.info("%s: going on with what an earlier run left", folder)
+    is_needed = True
+    try:
+        yield folder
+        is_needed = False
+    except InputError as error:
+        is_needed = isinstance(error, WorkerDied)
+        raise
+    finally:
+        lock.release()
+        if not is_needed:
+            remove_folder(folder)
 
 
-def _check_corpus(corpus: Corpus, paths: list[str], config: CreatePretrainingDataConfig) -> None:
+def _identity(config: CreatePretrainingDataConfig, text: SpoolWriter, vocab: Vocabulary) -> dict[str, Any]:
+    """Returns what makes two runs' records the same, beside the text: JSON."""
+    flags = {name: value for name, value in to_dict(config).items() if name not in ("num_processes", "work_dir")}
+    return flags | {"vocab_sha256": vocab.sha256, "text": text.identity}
+
+
+def _check_text(text: SpoolWriter, paths: list[str], config: CreatePretrainingDataConfig) -> None:
     where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    if corpus.num_documents == 0:
+    if text.counts["documents"] == 0:
         raise InputError(f"--input_file: {where}: no sentence found; give text, one sentence a line, a blank line between documents")
-    if corpus.num_documents == 1 and config.use_nsp:
+    if text.counts["documents"] == 1 and config.use_nsp:
         raise InputError(
             f"--input_file: {where}: one document only, but a random next sentence comes from another document; "
             "put blank lines between documents, or give --use_nsp=false"
         )
-
-
-def _draw_segments(corpus: Corpus, config: CreatePretrainingDataConfig, rng: Random) -> list[Segments]:
-    """Returns the stretches of text of all passes over the corpus, document by document."""
-    balance = NextSentenceBalance()
-    segments: list[Segments] = []
-    for _ in range(config.dupe_factor):
-        for document in range(corpus.num_documents):
-            if config.use_nsp:  # [CLS] A [SEP] B [SEP]
-                segments.extend(sentence_pairs(corpus, document, config.max_seq_length - 3, config.short_seq_prob, balance, rng))
-            else:  # [CLS] A [SEP]
-                segments.extend(running_text(corpus, document, config.max_seq_length - 2, config.short_seq_prob, rng))
-    return segments
-
-
-def _records(
-    corpus: Corpus, segments: list[Segments], rules: MaskingRules, config: CreatePretrainingDataConfig, tally: Tally, rng: Random
-) -> Iterator[bytes]:
-    """Yields a masked and serialized example for each stretch of text."""
-    with Progress(len(segments), "examples", "writing") as progress:
-        for part in segments:
-            example = assemble(corpus.ids[part.a_begin : part.a_end], corpus.ids[part.b_begin : part.b_end], rules)
-            example = mask(example, rules, rng)
-            tally.add(example, part)
-            features = to_features(example, part.is_random_next, config.max_seq_length, config.max_predictions_per_seq)
-            yield serialize(features, PRETRAINING)
-            progress.advance(1)
+    for path in paths:
+        if not text.sentences_of_file.get(path):
+            logging.warning("%s holds no sentence", path)
 
 
 def _warn_of_predictions(config: CreatePretrainingDataConfig) -> None:
@@ -151,10 +168,9 @@ def _warn_of_predictions(config: CreatePretrainingDataConfig) -> None:
         )
 
 
-def _warn_of_text(corpus: Corpus, vocab: Vocabulary, config: CreatePretrainingDataConfig) -> float:
+def _warn_of_text(text: SpoolWriter, vocab: Vocabulary, config: CreatePretrainingDataConfig) -> float:
     """Warns of text that suits the vocabulary or the flags badly; returns the share of pieces that are [UNK]."""
-    frequency = np.bincount(np.frombuffer(corpus.ids, np.int32), minlength=len(vocab)) / len(corpus.ids)
-    unk_rate = float(frequency[vocab.unk_id])
+    unk_rate = text.counts["unknown"] / text.counts["tokens"]
     if unk_rate > UNK_WARNING:
         logging.warning(
             "%.0f %% of the text's pieces are [UNK]: %s does not suit this text; check --vocab_file and --do_lower_case, or learn a "
@@ -163,7 +179,7 @@ def _warn_of_text(corpus: Corpus, vocab: Vocabulary, config: CreatePretrainingDa
             vocab.source,
         )
     if config.do_whole_word_mask:
-        cjk_rate = float(frequency[[is_cjk_piece(piece) for piece in vocab.pieces]].sum())
+        cjk_rate = text.counts["cjk"] / text.counts["tokens"]
         if cjk_rate > CJK_WARNING:
             logging.warning(
                 "%.0f %% of the text's pieces are single Chinese characters, each a word to the tokenizer: do_whole_word_mask changes "

@@ -1,13 +1,20 @@
 import bz2
 import gzip
+import importlib.util
+import lzma
+import sys
 
 import pytest
 
-from bert_tf.data.text_files import read_lines, total_bytes
+from bert_tf.data.text_files import read_blocks, read_lines, total_bytes
 from bert_tf.errors import InputError
 from bert_tf.pretraining.documents import split_documents
 
-PACK = {"gzip": gzip.compress, "bzip2": bz2.compress}
+PACK = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+if importlib.util.find_spec("backports") and importlib.util.find_spec("backports.zstd"):
+    from backports import zstd
+
+    PACK["zstd"] = zstd.compress
 
 
 def write(tmp_path, name, content: bytes) -> str:
@@ -102,3 +109,41 @@ def test_reading_is_told_in_bytes_of_the_file(tmp_path):
     told: list[int] = []
     list(read_lines(path, told.append))
     assert sum(told) == total_bytes([path]) < 50_000
+
+
+def test_zstd_without_its_library_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "backports", None)
+    path = write(tmp_path, "a.zst", b"\x28\xb5\x2f\xfd")
+    with pytest.raises(InputError, match=r"a\.zst: is a zstd file; install what reads them, pip install 'bert_tf\[zstd\]', or unpack it"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("block_bytes", [1, 100, 70_000, 10**9])
+@pytest.mark.parametrize("kind", [None, *PACK])
+def test_blocks_hold_the_lines_in_order(tmp_path, kind, block_bytes):
+    lines = ["\ufeffa", "", "語" * 50_000, "b\r", *(f"line {number}" for number in range(30_000)), "end"]
+    content = "\n".join(lines).encode()
+    path = write(tmp_path, "a", PACK[kind](content) if kind else content)
+    blocks = list(read_blocks(path, block_bytes))
+    assert b"".join(block.content for block in blocks) == content
+    assert [line for block in blocks for line in block.lines()] == ["a", *lines[1:]]
+    assert [block.ends_file for block in blocks] == [False] * (len(blocks) - 1) + [True]
+    assert sum(block.num_read for block in blocks) == total_bytes([path])
+    number = 1
+    for block in blocks:
+        assert block.first_line == number
+        number += block.content.count(b"\n")
+    # a block ends with the first read, of 64 KiB or what that unpacks to, that fills it
+    assert len(blocks) == 1 or max(len(block.content) for block in blocks[:-1]) < block_bytes + 700_000
+
+
+def test_a_bad_byte_in_a_block_is_told_with_its_line_in_the_file(tmp_path):
+    path = write(tmp_path, "a", b"good\n" * 30_000 + b"\ncaf\xe9 bad\n" + b"good\n" * 30_000)
+    with pytest.raises(InputError, match=rf"{path}, line 30002: not UTF-8 \(byte 0xe9 at column 4\)"):
+        for block in read_blocks(path, 1000):
+            block.lines()
+
+
+def test_an_empty_file_is_one_empty_block(tmp_path):
+    (block,) = read_blocks(write(tmp_path, "a", b""), 100)
+    assert (block.lines(), block.ends_file) == ([], True)

@@ -23,13 +23,11 @@ def test_documents_come_as_soon_as_they_end():
 
 
 def test_corpus_holds_documents_as_stretches_of_one_array():
-    corpus = Corpus()
-    corpus.add([[1, 2], [], [3]])
-    corpus.add([[], []])
-    corpus.add([(4, 5, 6)])
+    corpus = Corpus.of_documents([[[1, 2], [], [3]], [[], []], [(4, 5, 6)]])
     assert corpus.num_documents == 2
     assert corpus.num_sentences == 3
     assert list(corpus.ids) == [1, 2, 3, 4, 5, 6]
     assert list(corpus.sentence_starts) == [0, 2, 3, 6]
     assert [list(corpus.sentences_of(document)) for document in range(2)] == [[0, 1], [2]]
+    assert [corpus.document_of(sentence) for sentence in range(3)] == [0, 0, 1]
     assert corpus.ids.itemsize == 4

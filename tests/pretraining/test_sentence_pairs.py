@@ -14,28 +14,26 @@ P_VALUE = 1e-3
 
 def make_corpus(rng: Random, num_documents: int, sentences: tuple[int, int], pieces: tuple[int, int]) -> Corpus:
     """Returns documents of so many sentences of so many pieces (least, most); every piece of the corpus is another id."""
-    corpus = Corpus()
+    documents, following = [], 0
     for _ in range(num_documents):
-        document = []
-        following = len(corpus.ids)
+        documents.append([])
         for _ in range(rng.randint(*sentences)):
             length = rng.randint(*pieces)
-            document.append(range(following, following + length))
+            documents[-1].append(range(following, following + length))
             following += length
-        corpus.add(document)
-    return corpus
+    return Corpus.of_documents(documents)
 
 
 def all_pairs(corpus: Corpus, max_num_pieces: int, short_seq_prob: float, seed: int, passes: int = 1):
     rng, balance = Random(seed), NextSentenceBalance()
     for _ in range(passes):
         for document in range(corpus.num_documents):
-            for part in sentence_pairs(corpus, document, max_num_pieces, short_seq_prob, balance, rng):
+            for part in sentence_pairs(corpus, corpus.sentences_of(document), max_num_pieces, short_seq_prob, balance, rng):
                 yield document, part
 
 
 def document_of(corpus: Corpus, position: int) -> int:
-    return bisect_right(corpus.document_starts, bisect_right(corpus.sentence_starts, position) - 1) - 1
+    return corpus.document_of(bisect_right(corpus.sentence_starts, position) - 1)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +167,7 @@ def test_running_text_leaves_nothing_out():
     position = 0
     for document in range(corpus.num_documents):
         end = corpus.sentence_starts[corpus.sentences_of(document).stop]
-        for part in running_text(corpus, document, 62, 0.1, rng):
+        for part in running_text(corpus, corpus.sentences_of(document), 62, 0.1, rng):
             assert part.a_begin == position
             assert part.b_begin == part.b_end
             assert not part.is_random_next

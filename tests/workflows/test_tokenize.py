@@ -1,13 +1,10 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
 from bert_tf.config import TokenizeConfig
 from bert_tf.errors import InputError
 from bert_tf.workflows import tokenize
-from tests.conftest import ROOT
 from tests.text.golden import SPECIALS
 
 TEXTS = ["Unable, no?", "", "Gro\u0308ße \u4e00\u2028x", "\U0001f600 un"]
@@ -55,7 +52,7 @@ def test_writes_tokens_ids_and_offsets(config, implementation, ensure_ascii, cap
 
 
 def test_batches_keep_the_order(config):
-    texts = [f"un {'no ' * (number % 5)}" for number in range(2 * tokenize.GRAPH_BATCH + 3)]
+    texts = [f"un {'no ' * (number % 5)}" for number in range(2 * tokenize.BATCH + 3)]
     found = {}
     for implementation in ("python", "graph"):
         settings = config(lines(texts), implementation=implementation)
@@ -89,7 +86,7 @@ def test_casing_comes_from_the_folder_unless_given(config, tmp_path):
         (b'{"text": "a"}\n{"text": "\xff"}\n', "in.jsonl, line 2: not UTF-8 (byte 0xff at column 11); convert the file to UTF-8"),
     ],
 )
-@pytest.mark.parametrize("implementation", ["python", "graph"])
+@pytest.mark.parametrize("implementation", ["python", "graph", "fast"])
 def test_a_bad_line_is_named_and_nothing_is_left(config, tmp_path, content, message, implementation):
     with pytest.raises(InputError) as error:
         tokenize.run(config(content, implementation=implementation))
@@ -110,13 +107,8 @@ def test_the_output_must_be_one_other_file(config, tmp_path):
         tokenize.run(config(lines(["a"]), output_file=f"{tmp_path}/a,{tmp_path}/b"))
 
 
-def test_the_command_says_in_one_line_that_fast_is_not_there_yet(config, tmp_path):
-    settings = config(lines(["a"]))
-    flags = [f"--{name}={getattr(settings, name)}" for name in ("input_file", "output_file", "vocab_file")]
-    command = [sys.executable, "-m", "bert_tf.cli.tokenize", *flags, "--implementation=fast"]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode == 1
-    # above it may stand what TensorFlow prints when it starts
-    assert result.stderr.splitlines()[-1] == "error: --implementation=fast comes with a later version; give python or graph"
-    assert "Traceback" not in result.stderr
-    assert not (tmp_path / "out.jsonl").exists()
+def test_fast_writes_the_same_ids_without_offsets(config):
+    settings = config(lines(TEXTS * 40), implementation="fast")
+    assert tokenize.run(settings) == {"texts": 160, "pieces": 400, "unk_rate": 0.3}
+    expected = [{name: row[name] for name in ("text", "tokens", "ids")} for row in EXPECTED]
+    assert read(settings.output_file) == expected * 40

@@ -1,0 +1,72 @@
+"""Parts of a spooled corpus -> files of records: what the worker processes do that make examples. Needs no TensorFlow."""
+
+import gzip
+import os
+from dataclasses import dataclass
+
+from bert_tf.data.example_bytes import frame, serialize
+from bert_tf.data.schema import PRETRAINING
+from bert_tf.data.spool import Spool
+from bert_tf.pretraining.masking import to_features
+from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples
+from bert_tf.pretraining.tally import Tally
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that was written.
+
+    Attributes:
+      path: Its file: the records that go into one output file after the other.
+      sizes: Bytes of each such stretch, in turn; example n is in stretch n modulo their number.
+      tally: What the examples turned out to be.
+    """
+
+    path: str
+    sizes: tuple[int, ...]
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class PartWriter:
+    """Makes the examples of a part and writes them into a file of its own.
+
+    Attributes:
+      spool: The corpus.
+      plan: How it is cut into parts.
+      rules: How examples are made.
+      folder: Where the files go.
+      num_outputs: Number of output files that the records go round.
+      compress: Whether records are packed with gzip.
+    """
+
+    spool: Spool
+    plan: PartPlan
+    rules: ExampleRules
+    folder: str
+    num_outputs: int
+    compress: bool
+
+    @classmethod
+    def open(
+        cls, spool_folder: str, vocab_size: int, plan: PartPlan, rules: ExampleRules, folder: str, num_outputs: int, compress: bool
+    ) -> "PartWriter":
+        """Returns the writer of a process, which opens the spool."""
+        return cls(Spool(spool_folder, vocab_size), plan, rules, folder, num_outputs, compress)
+
+    def __call__(self, number: int) -> Part:
+        """Returns the part of this number, written."""
+        rules, tally = self.rules, Tally(self.rules.max_seq_length)
+        stretches = map(self.spool.stretch, self.plan.stretches_of(number))
+        outputs = [bytearray() for _ in range(self.num_outputs)]
+        for segments, example in part_examples(self.spool, stretches, number, rules):
+            features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
+            outputs[tally.examples % self.num_outputs] += frame(serialize(features, PRETRAINING))
+            tally.add(example, segments)
+        path = os.path.join(self.folder, f"part-{number}")
+        sizes = []
+        with open(path, "wb") as file:
+            for content in outputs:
+                # nothing of the time or the machine in it, so that the same examples are the same bytes; files joined stay gzip files
+                sizes.append(file.write(gzip.compress(content, mtime=0) if self.compress and content else content))
+        return Part(path, tuple(sizes), tally)
