@@ -32,7 +32,7 @@ def main():
                 name = " ".join(["bert_tf", dtype.removeprefix("mixed_"), *way])
                 peaks[name] = _peak(Side(name, "bert_tf_pretrain", work | way | {"dtype": dtype}))
                 rows = work["batch"] // way.get("micro_batches", 1)
-                shape = memory.StepShape(rows, work["seq"], work["masks"], number, way.get("recompute", False))
+                shape = memory.StepShape(rows, work["seq"], work["masks"], number, way.get("recompute", False), "micro_batches" in way)
                 estimates[name] = memory.step_bytes(config, num_parameters, shape) / 1e9
             if options.torch_python:
                 name = f"transformers {dtype.removeprefix('mixed_')}"

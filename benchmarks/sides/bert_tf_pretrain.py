@@ -36,11 +36,11 @@ def devices(count):
 def main():
     """Serves rounds of `steps` steps."""
     options = json.loads(sys.argv[1])
+    strategy = devices(options.get("devices", 1))  # before anything else starts TensorFlow
     axes = {"seq": options["seq"], "masks": options["masks"]}
     kind = PackedBatches if options.get("pack") else Batches
     batches = kind(ShuffledRecords([RecordFile(options["records"])], 1), PRETRAINING, axes, options["batch"])
     shape = BertConfig.from_json(json.dumps(options["shape"]))
-    strategy = devices(options.get("devices", 1))
     with strategy.scope():
         model = PretrainingModel(
             shape, recompute=options.get("recompute", False), fuse=is_cpu(strategy), dtype=keras.DTypePolicy(options["dtype"])

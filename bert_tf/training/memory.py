@@ -14,7 +14,9 @@ from bert_tf.errors import InputError
 # TensorFlow, its threads and the data pipeline.
 _BASE_BYTES = 0.5e9
 # Weights, their gradients, Adam's m and v, and what the update itself holds for a moment: float32 each.
-_BYTES_PER_PARAMETER = 4 * 4
+_BYTES_PER_PARAMETER = 5 * 4
+# Where gradients are added up over micro batches: the sum so far and the new one beside it.
+_BYTES_PER_ACCUMULATED = 2 * 4
 # What --auto_batch fills of the memory that is free: the arithmetic is not exact, and others use memory too.
 _SAFE_SHARE = 0.85
 _MEMORY_INFO = "/proc/meminfo"
@@ -35,6 +37,7 @@ class StepShape:
       masks: Masked positions of each that go through the vocabulary.
       compute_bytes: Bytes a number: 4 in float32, 2 in half precision.
       recompute: Whether each layer keeps its input alone.
+      accumulates: Whether it is one of several micro batches, whose gradients are added up.
     """
 
     rows: int
@@ -42,6 +45,7 @@ class StepShape:
     masks: int
     compute_bytes: int
     recompute: bool = False
+    accumulates: bool = False
 
 
 def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> float:
@@ -65,7 +69,8 @@ def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> flo
     vocabulary = shape.rows * shape.masks * config.vocab_size * (4 + 4 + 2 * number)
     # each variable once more in the precision of the products, and its gradient
     copies = 0 if number == 4 else 2 * number
-    return _BASE_BYTES + num_parameters * (_BYTES_PER_PARAMETER + copies) + places * layers + vocabulary
+    of_parameters = _BYTES_PER_PARAMETER + copies + (_BYTES_PER_ACCUMULATED if shape.accumulates else 0)
+    return _BASE_BYTES + num_parameters * of_parameters + places * layers + vocabulary
 
 
 def available_bytes() -> float | None:
@@ -81,11 +86,14 @@ def available_bytes() -> float | None:
 def micro_batches(config: BertConfig, num_parameters: int, shape: StepShape, free: float) -> int:
     """Returns the fewest equal parts of `shape.rows` of which one at a time fits into `free` bytes; all single where none does."""
     for count in range(1, shape.rows + 1):
-        if shape.rows % count == 0:
-            part = StepShape(shape.rows // count, shape.seq, shape.masks, shape.compute_bytes, shape.recompute)
-            if step_bytes(config, num_parameters, part) <= free:
-                return count
+        if shape.rows % count == 0 and step_bytes(config, num_parameters, _part(shape, count)) <= free:
+            return count
     return shape.rows
+
+
+def _part(whole: StepShape, count: int) -> StepShape:
+    """Returns what goes through at once when `whole` is cut into so many parts."""
+    return dataclasses.replace(whole, rows=max(1, whole.rows // count), accumulates=count > 1)
 
 
 def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: keras.Model, num_replicas: int, free: float | None) -> int:
@@ -110,8 +118,7 @@ def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: k
             raise InputError("auto_batch is true, but how much memory is free is not known here; give --gradient_accumulation_steps")
         count = micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free)
         logging.info("--auto_batch: each device's %d examples go through in %d part%s", size, count, "" if count == 1 else "s")
-    part = dataclasses.replace(whole, rows=max(1, size // count))
-    needed = step_bytes(model_config, num_parameters, part)
+    needed = step_bytes(model_config, num_parameters, _part(whole, count))
     if free is None:
         logging.info("a step needs about %.1f GB of memory", needed / 1e9)
     elif needed <= free:

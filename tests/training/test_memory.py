@@ -17,7 +17,8 @@ def test_base_by_hand():
     # 14 x 768 + 2 x 3072 + 3 x 12 x 128 numbers of 4 bytes and 12 x 128 of 4, for each of 12 layers and 64 x 128 places
     layers = 12 * 64 * 128 * 4 * (14 * 768 + 2 * 3072 + 4 * 12 * 128)
     logits = 64 * 20 * 30522 * 16
-    assert step_bytes(BASE, PARAMETERS, SHAPE) == 0.5e9 + PARAMETERS * 16 + layers + logits
+    assert step_bytes(BASE, PARAMETERS, SHAPE) == 0.5e9 + PARAMETERS * 20 + layers + logits
+    assert step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, accumulates=True)) == 0.5e9 + PARAMETERS * 28 + layers + logits
 
 
 @pytest.mark.parametrize("change", [{"rows": 32}, {"seq": 64}, {"masks": 10}, {"recompute": True}])
@@ -27,14 +28,14 @@ def test_less_goes_through_less_is_held(change):
 
 @pytest.mark.parametrize("count", [1, 2, 4, 16, 64])
 def test_the_fewest_parts_that_fit(count):
-    free = step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=64 // count))
+    free = step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=64 // count, accumulates=count > 1))
     assert micro_batches(BASE, PARAMETERS, SHAPE, free) == count
     assert micro_batches(BASE, PARAMETERS, SHAPE, free - 1) == min(2 * count, 64), "one byte less, and the next divisor of 64 it is"
 
 
 def test_parts_are_equal():
     six = dataclasses.replace(SHAPE, rows=6)
-    assert micro_batches(BASE, PARAMETERS, six, step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=2)) - 1) == 6
+    assert micro_batches(BASE, PARAMETERS, six, step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=2, accumulates=True)) - 1) == 6
 
 
 def test_what_is_free_is_less_than_there_is():

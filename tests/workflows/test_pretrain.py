@@ -245,7 +245,7 @@ def test_evaluation_needs_no_optimizer_and_finds_its_own_model(made, tmp_path):
 def test_auto_batch_cuts_the_batch_to_what_is_free(made, tmp_path, monkeypatch, caplog):
     caplog.set_level("INFO", logger="absl")
     shape = BertConfig.from_json((made / "bert_config.json").read_text())
-    half = memory.step_bytes(shape, PretrainingModel(shape).count_params(), memory.StepShape(8, SEQ, MASKS, 4))
+    half = memory.step_bytes(shape, PretrainingModel(shape).count_params(), memory.StepShape(8, SEQ, MASKS, 4, accumulates=True))
     # 85 % of it is to be used
     (tmp_path / "meminfo").write_text(f"MemAvailable: {half / 0.85 / 1024 + 1:.0f} kB\n")
     monkeypatch.setattr(memory, "_MEMORY_INFO", str(tmp_path / "meminfo"))
