@@ -34,8 +34,10 @@ def test_the_fewest_parts_that_fit(count):
 
 
 def test_parts_are_equal():
-    six = dataclasses.replace(SHAPE, rows=6)
-    assert micro_batches(BASE, PARAMETERS, six, step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=2, accumulates=True)) - 1) == 6
+    sixty = dataclasses.replace(SHAPE, rows=60)
+    three = step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=20, accumulates=True))
+    assert micro_batches(BASE, PARAMETERS, sixty, three) == 3
+    assert micro_batches(BASE, PARAMETERS, dataclasses.replace(SHAPE, rows=62), three) == 31, "not 4, which does not divide 62"
 
 
 def test_what_is_free_is_less_than_there_is():
