@@ -207,7 +207,8 @@ def test_padding_changes_no_loss_and_no_gradient(by_length, tmp_path):
         np.testing.assert_allclose(results[0][name], results[1][name], atol=2e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+# XLA compiles for each length and each dropout: a minute
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_bucketed_run_that_was_stopped_ends_as_the_unbroken_one(by_length, tmp_path, jit_compile):
     unbroken = bucketed_run(by_length, tmp_path / "unbroken", jit_compile=jit_compile).train(12)
     bucketed_run(by_length, tmp_path / "broken", jit_compile=jit_compile).train(5)
