@@ -161,6 +161,7 @@ def test_an_unknown_size():
         (FinetuneConfig, dict(bucket_lengths="0,32"), "bucket_lengths is '0,32'"),
         (FinetuneConfig, dict(bucket_lengths="short"), "bucket_lengths is 'short'; give auto, off, or whole numbers"),
         (FinetuneConfig, dict(warmup_proportion=1.0), "warmup_proportion is 1.0"),
+        (PretrainConfig, dict(model_size="tiny", bert_config_file="c.json"), "model_size and bert_config_file are both given"),
         (FinetuneConfig, dict(predict_batch_size=0), "predict_batch_size is 0"),
         (FinetuneConfig, dict(data_dir="a", tfds_name="glue/mrpc"), "data_dir and tfds_name"),
         (FinetuneConfig, dict(do_eval=True), "no data: give --data_dir"),

@@ -9,6 +9,7 @@ import importlib
 import logging as python_logging
 import os
 import re
+import signal
 import sys
 import types
 import typing
@@ -52,7 +53,7 @@ def parse(config_class: type, argv: list[str]) -> Any:
     try:
         rest = values(argv)
     except flags.Error as error:
-        raise InputError(one_line(error)) from error
+        raise InputError(_in_words(one_line(error))) from error
     if values["help"].value:
         return None
     if rest[1:]:
@@ -66,6 +67,18 @@ def parse(config_class: type, argv: list[str]) -> Any:
         if isinstance(value, str) and not _is_unicode(value):
             raise InputError(f"--{name}: {value!r} is not UTF-8; give it in UTF-8")
     return config_class(**given)
+
+
+def _in_words(message: str) -> str:
+    """Returns absl's message on a flag's value in the style of the others."""
+    found = re.match(
+        r"flag (--\w+)=(.*?): (?=\(?'?(Non-boolean|invalid literal for int|could not convert|value should be one of))", message
+    )
+    if found is None:
+        return message
+    wanted = {"Non-boolean": "true or false", "invalid literal for int": "a whole number", "could not convert": "a number"}
+    choices = re.search(r"one of <(.*)>", message)
+    return f"{found[1]} is {found[2]!r}; give {wanted.get(found[3]) or 'one of ' + ', '.join(choices[1].split('|'))}"
 
 
 def _is_unicode(text: str) -> bool:
@@ -99,6 +112,7 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         with without_startup_chatter():
             module = importlib.import_module(f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
+        signal.signal(signal.SIGTERM, _stop)
         module.run(config)
     except InputError as error:
         _fail(_with_dashes(str(error), config_class))
@@ -130,6 +144,11 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         raise
 
 
+def _stop(number: int, frame: types.FrameType | None) -> None:
+    """Ends a script that is told to, wherever it is, as an exception does: what is half-written is removed."""
+    raise Preempted("stopped by SIGTERM; start the same command again")
+
+
 def _with_dashes(message: str, config_class: type) -> str:
     """Returns the message with the config's fields named as the flags they come from.
 
@@ -137,7 +156,7 @@ def _with_dashes(message: str, config_class: type) -> str:
     """
     names = [field.name for field in dataclasses.fields(config_class)]
     several = "|".join(sorted((name for name in names if "_" in name), key=len, reverse=True))
-    message = re.sub(rf"(?<![\w./=-])({several})(?![\w./=])", r"--\1", message) if several else message
+    message = re.sub(rf"(?<![\w./='\"-])({several})(?![\w./='\"])", r"--\1", message) if several else message
     return f"--{message}" if message.split(" ", 1)[0] in names else message
 
 

@@ -158,6 +158,8 @@ class PretrainConfig(TrainingConfig):
         _check_warmup(self.num_warmup_steps, self.num_train_steps, self.do_train)
         for name, most in (("max_predictions_per_seq", LARGEST_SIZE), ("max_eval_steps", MOST_STEPS)):
             require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
+        both = self.model_size is not None and self.bert_config_file is not None
+        require(not both, "model_size and bert_config_file are both given; choose one")
         both = self.init_checkpoint is not None and self.continue_from is not None
         require(
             not both,

@@ -16,10 +16,13 @@ LAYER_NORM_EPSILON = 1e-12
 # equal weights, not NaN; the original's value.
 MASK_PENALTY = -10000.0
 
+# hidden_act "gelu" of the original is the tanh approximation, Hugging Face's "gelu" the exact one
+_EXACT_GELU = "gelu_exact"
+_GELUS = ("gelu", _EXACT_GELU)
+
 _ACTIVATIONS = {
-    # hidden_act "gelu" of the original is the tanh approximation, Hugging Face's "gelu" the exact one
     "gelu": lambda x: ops.gelu(x, approximate=True),
-    "gelu_exact": lambda x: ops.gelu(x, approximate=False),
+    _EXACT_GELU: lambda x: ops.gelu(x, approximate=False),
     "relu": ops.relu,
     "tanh": ops.tanh,
     "linear": lambda x: x,
@@ -233,8 +236,8 @@ class TransformerLayer(keras.layers.Layer):
         # [..., hidden] -> [..., intermediate] -> [..., hidden]
         wide = product(x, self.intermediate)
         bias = tf.convert_to_tensor(self.intermediate.bias)
-        if self.fuse and training and self.config.hidden_act == "gelu":
-            wide = fused.bias_gelu(wide, bias)
+        if self.fuse and training and self.config.hidden_act in _GELUS:
+            wide = fused.bias_gelu(wide, bias, exact=self.config.hidden_act == _EXACT_GELU)
         else:
             wide = activation(self.config)(tf.nn.bias_add(wide, bias))
         fed = product(wide, self.output_dense)

@@ -18,19 +18,23 @@ _GELU_SCALE = math.sqrt(2.0 / math.pi)
 _compiled = functools.partial(tf.function, jit_compile=True, reduce_retracing=True, autograph=False)
 
 
-@tf.custom_gradient
-def bias_gelu(x: tf.Tensor, bias: tf.Tensor):
-    """Returns the tanh approximation of gelu of x + bias, of the shape and dtype of x.
+def bias_gelu(x: tf.Tensor, bias: tf.Tensor, exact: bool = False) -> tf.Tensor:
+    """Returns gelu of x + bias, of the shape and dtype of x.
 
     Args:
       x: [..., hidden].
       bias: [hidden], of the same dtype.
+      exact: Whether by the normal distribution itself, not by the tanh approximation.
     """
 
-    def gradient(upstream):
-        return _shaped(_bias_gelu_gradient(x, bias, upstream), (x, bias))
+    @tf.custom_gradient
+    def biased(x, bias):
+        def gradient(upstream):
+            return _shaped(_bias_gelu_gradient(x, bias, upstream, exact), (x, bias))
 
-    return _shaped([_bias_gelu(x, bias)], [x])[0], gradient
+        return _shaped([_bias_gelu(x, bias, exact)], [x])[0], gradient
+
+    return biased(x, bias)
 
 
 @tf.custom_gradient
@@ -55,23 +59,29 @@ def add_norm(x: tf.Tensor, added: tf.Tensor, bias: tf.Tensor, mask: tf.Tensor, g
     return _shaped([_add_norm(x, added, bias, mask, gamma, beta, epsilon)], [x])[0], gradient
 
 
-def _inner(x):
-    """Returns the argument of gelu's tanh and that argument's derivative."""
-    return _GELU_SCALE * (x + _GELU_CUBIC * x * x * x), _GELU_SCALE * (1.0 + 3.0 * _GELU_CUBIC * x * x)
-
-
-@_compiled
-def _bias_gelu(x, bias):
-    wide = _wide(x) + _wide(bias)
-    return tf.cast(0.5 * wide * (1.0 + tf.tanh(_inner(wide)[0])), x.dtype)
-
-
-@_compiled
-def _bias_gelu_gradient(x, bias, upstream):
-    wide = _wide(x) + _wide(bias)
-    inner, slope = _inner(wide)
+def _tanh_gelu(x):
+    """Returns the approximation's value and derivative: x (1 + tanh(inner)) / 2."""
+    inner, slope = _GELU_SCALE * (x + _GELU_CUBIC * x * x * x), _GELU_SCALE * (1.0 + 3.0 * _GELU_CUBIC * x * x)
     tanh = tf.tanh(inner)
-    gradient = (0.5 * (1.0 + tanh) + 0.5 * wide * (1.0 - tanh * tanh) * slope) * _wide(upstream)
+    return 0.5 * x * (1.0 + tanh), 0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope
+
+
+def _exact_gelu(x):
+    """Returns value and derivative of x times the normal distribution function."""
+    share = 0.5 * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
+    return x * share, share + x * tf.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
+
+
+@_compiled
+def _bias_gelu(x, bias, exact):
+    wide = _wide(x) + _wide(bias)
+    return tf.cast((_exact_gelu if exact else _tanh_gelu)(wide)[0], x.dtype)
+
+
+@_compiled
+def _bias_gelu_gradient(x, bias, upstream, exact):
+    wide = _wide(x) + _wide(bias)
+    gradient = (_exact_gelu if exact else _tanh_gelu)(wide)[1] * _wide(upstream)
     return tf.cast(gradient, x.dtype), tf.cast(_over_rows(gradient), bias.dtype)
 
 

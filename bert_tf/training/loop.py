@@ -98,7 +98,7 @@ class Trainer:
                 if step == boundary or wish:
                     prefix = checkpoints.save(step)
                     writer.flush()
-                if wish and step < limits.last_step:
+                if wish:
                     interruption.finish(prefix)
                 if selection is not None and step == boundary and selection.is_due(step, limits.last_step):
                     for name, value in selection.assess(step).items():

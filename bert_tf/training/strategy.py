@@ -33,9 +33,10 @@ def connect(config: TrainingConfig) -> tf.distribute.Strategy:
     replicas = strategy.num_replicas_in_sync
     for name, parts in (("train_batch_size", replicas * config.gradient_accumulation_steps), ("eval_batch_size", replicas)):
         if getattr(config, name) % parts:
-            micro = f" x --gradient_accumulation_steps={config.gradient_accumulation_steps}" if parts != replicas else ""
+            of = "1 device" if replicas == 1 else f"{replicas} devices"
+            of += f" x {config.gradient_accumulation_steps} gradient_accumulation_steps" if parts != replicas else ""
             raise InputError(
-                f"{name} is {getattr(config, name)}, which {replicas} devices{micro} do not divide; give a multiple of {parts}"
+                f"{name} is {getattr(config, name)}, which cannot be cut into {parts} equal parts ({of}); give a multiple of {parts}"
             )
     return strategy
 

@@ -92,11 +92,11 @@ def check_vocab_of(start: str | os.PathLike[str], vocab: Vocabulary) -> None:
     own = read_vocab(file)
     if own.sha256 == vocab.sha256:
         return
-    places = zip(own.pieces, vocab.pieces)
-    line, first, second = next(((n, a, b) for n, (a, b) in enumerate(places, 1) if a != b), (min(len(own), len(vocab)) + 1, "", ""))
+    pairs = enumerate(zip(own.pieces, vocab.pieces), 1)
+    differing = next((f"they differ from line {line} on ({a!r} there, {b!r} here)" for line, (a, b) in pairs if a != b), None)
     logging.warning(
-        "%s is not the vocabulary beside the checkpoint, %s: they differ from line %d on (%r there, %r here); is it meant?",
-        *(vocab.source, file, line, first, second),
+        "%s is not the vocabulary beside the checkpoint, %s: %s; is it meant?",
+        *(vocab.source, file, differing or f"they have {len(own):,} pieces there, {len(vocab):,} here"),
     )
 
 

@@ -179,7 +179,8 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
             "num_train_epochs",
         ):  # the rate falls towards the end of the schedule, so a longer one is another run
             mend += f"; to train on, a new schedule can start from it: --init_checkpoint={config.output_dir}, another --output_dir"
-        raise InputError(f"{config.output_dir}: holds a run with {name}={old!r}, this one has {new!r}; {mend}")
+        old, new = (f"with {name}={value!r}" if value is not None else f"without {name}" for value in (old, new))
+        raise InputError(f"{config.output_dir}: holds a run {old}, this one is {new}; {mend}")
     for name, value in this["model"].items():
         if recorded_model.get(name, value) != value:
             raise InputError(f"{config.output_dir}: holds a model with {name}={recorded_model[name]!r}, this one has {value!r}; {mend}")

@@ -68,6 +68,8 @@ class TrainingRun:
         selection = self._selection(scoring) if config.eval_steps and scoring is not None else None
         if self.step >= last or (selection is not None and selection.is_over):
             logging.info("%s: training is finished (step %d of %d), nothing left to train", config.output_dir, self.step, last)
+            if not tf.io.gfile.exists(os.path.join(config.output_dir, run_directory.RUN_RECORD)):  # killed just before it was written
+                self._write_record(self.step, Throughput())
             best = best_checkpoint(config.output_dir) if selection is None else self._best(selection)
         else:
             if selection is None and self.is_chief:

@@ -131,10 +131,11 @@ def test_flags_from_a_file(tmp_path):
     "arguments, message",
     [
         (["--do_trian"], r"do_trian.*do_train"),
-        (["--train_batch_size=eight"], r"train_batch_size.*eight"),
-        (["--train_batch_size=8.5"], r"train_batch_size.*8\.5"),
-        (["--do_train=maybe"], r"do_train.*maybe"),
-        (["--model_size=huge"], r"model_size.*huge.*tiny"),
+        (["--train_batch_size=eight"], r"^--train_batch_size is 'eight'; give a whole number$"),
+        (["--train_batch_size=8.5"], r"^--train_batch_size is '8\.5'; give a whole number$"),
+        (["--learning_rate=fast"], r"^--learning_rate is 'fast'; give a number$"),
+        (["--do_train=maybe"], r"^--do_train is 'maybe'; give true or false$"),
+        (["--model_size=huge"], r"^--model_size is 'huge'; give one of tiny, mini, small, medium, base, large$"),
         (["--do_train", "True"], r"unexpected argument 'True'; flags are given as --name=value"),
         (["--flagfile=nowhere/flags.txt"], r"nowhere/flags\.txt"),
         (["--learning_rate"], r"learning_rate"),
@@ -247,6 +248,7 @@ flag_config.run_script(DemoConfig, "played", "doc", ["played"])
         ("raise InputError('x.txt, line 3:\\n  is wrong; mend it')", 1, "error: x.txt, line 3: is wrong; mend it"),
         ("open('nowhere/x.txt')", 1, "error: nowhere/x.txt: No such file or directory"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 75, "stopped by SIGTERM; start the same command again"),
         ("raise RuntimeError('a fault of ours')", 1, "RuntimeError: a fault of ours"),
     ],
 )

@@ -20,20 +20,21 @@ def with_gradients(function, *arguments):
     return [output, *tape.gradient(loss, arguments)]
 
 
-def test_bias_gelu():
+@pytest.mark.parametrize("exact", [False, True])
+def test_bias_gelu(exact):
     rng = np.random.default_rng(2)
     x, bias = np.linspace(-8, 8, 400 * 48).reshape(20, 20, 48).astype(np.float32), rng.normal(0, 1, 48).astype(np.float32)
-    found = with_gradients(fused.bias_gelu, x, bias)
+    found = with_gradients(lambda *values: fused.bias_gelu(*values, exact), x, bias)
     expected = with_gradients(
-        lambda *values: tf.nn.gelu(tf.nn.bias_add(*values), approximate=True), *(v.astype(np.float64) for v in (x, bias))
+        lambda *values: tf.nn.gelu(tf.nn.bias_add(*values), approximate=not exact), *(v.astype(np.float64) for v in (x, bias))
     )
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=5e-6, atol=5e-6)
-    half = fused.bias_gelu(tf.constant(x, tf.bfloat16), tf.constant(bias, tf.bfloat16))
+    half = fused.bias_gelu(tf.constant(x, tf.bfloat16), tf.constant(bias, tf.bfloat16), exact)
     assert half.dtype == tf.bfloat16
     # one rounding at the end, of what was computed in float32
     total = tf.cast(tf.constant(x, tf.bfloat16), tf.float32) + tf.cast(tf.constant(bias, tf.bfloat16), tf.float32)
-    np.testing.assert_allclose(tf.cast(half, tf.float32), tf.nn.gelu(total, approximate=True), rtol=2**-8, atol=1e-6)
+    np.testing.assert_allclose(tf.cast(half, tf.float32), tf.nn.gelu(total, approximate=not exact), rtol=2**-8, atol=1e-6)
 
 
 @pytest.mark.parametrize("drops", [False, True])

@@ -39,7 +39,10 @@ def test_one_device_is_the_default():
     [
         (dict(distribution="mirrored"), "there is one device only"),
         (dict(distribution="multi_worker"), "TF_CONFIG names no workers"),
-        (dict(train_batch_size=6, gradient_accumulation_steps=4), "train_batch_size is 6, .*gradient_accumulation_steps=4.*multiple of 4"),
+        (
+            dict(train_batch_size=6, gradient_accumulation_steps=4),
+            r"train_batch_size is 6, .*\(1 device x 4 gradient_accumulation_steps\).*multiple of 4",
+        ),
         (dict(use_tpu=True, distribution="mirrored"), "use_tpu is true, but distribution is mirrored"),
     ],
 )
@@ -51,7 +54,7 @@ def test_what_is_not_there_is_told(changes, message):
 @pytest.mark.parametrize("name", ["train_batch_size", "eval_batch_size"])
 def test_a_batch_that_the_devices_do_not_divide(monkeypatch, name):
     monkeypatch.setattr(strategy, "_one_device", lambda config: types.SimpleNamespace(num_replicas_in_sync=3))
-    with pytest.raises(InputError, match=rf"{name} is 8, which 3 devices do not divide; give a multiple of 3"):
+    with pytest.raises(InputError, match=rf"{name} is 8, which cannot be cut into 3 equal parts \(3 devices\); give a multiple of 3"):
         strategy.connect(config_of(**{"train_batch_size": 9, "eval_batch_size": 9, name: 8}))
 
 

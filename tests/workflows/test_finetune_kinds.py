@@ -170,7 +170,7 @@ def test_class_weights_change_the_training_and_not_the_evaluations_loss(made, tm
         int(line.split("\t")[1]) for line in (tmp_path / "run" / "confusion_matrix.tsv").read_text().splitlines()[1:]
     )
     assert heavy["eval_loss"] > plain["eval_loss"]
-    with pytest.raises(InputError, match="holds a run with class_weights='sky:50', this one has 'balanced'"):
+    with pytest.raises(InputError, match="holds a run with class_weights='sky:50', this one is with class_weights='balanced'"):
         finetune.run(dataclasses.replace(config, class_weights="balanced", output_dir=str(tmp_path / "heavy")))
     with pytest.raises(InputError, match="class_weights is 'balanced', but the kind of custom is regress; it is for classify"):
         finetune.run(own_config(made, tmp_path, "regress", class_weights="balanced", output_dir=str(tmp_path / "no")))

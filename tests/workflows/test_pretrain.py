@@ -14,7 +14,7 @@ from bert_tf.data.records import RecordFile, write_records
 from bert_tf.errors import InputError
 from bert_tf.modeling.models import PretrainingModel
 from bert_tf.training import memory
-from bert_tf.workflows import pretrain
+from bert_tf.workflows import model_folder, pretrain
 from tests.conftest import SHARED, needs_shared
 from tests.workflows.conftest import MASKS, SEQ, assert_equal_weights, pretrain_config, weights
 
@@ -188,6 +188,24 @@ def test_another_vocabulary_than_the_checkpoints_is_warned_of(made, tmp_path, ca
     with caplog.at_level("WARNING", logger="absl"):
         pretrain.run(pretrain_config(made, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), **changes))
     assert re.search(r"not the vocabulary beside the checkpoint.*differ from line 100 on \('.*' there, 'zebra-like' here\)", caplog.text)
+
+
+def test_a_shorter_vocabulary_is_warned_of(made, caplog, tmp_path):
+    lines = (made / "vocab.txt").read_text().splitlines()
+    (tmp_path / "vocab.txt").write_text("\n".join(lines[:-20]) + "\n")
+    model_folder.check_vocab_of(str(made), model_folder.read_vocab(str(tmp_path / "vocab.txt")))
+    assert f"they have {len(lines):,} pieces there, {len(lines) - 20:,} here; is it meant?" in caplog.text
+
+
+def test_a_run_killed_before_its_record_was_written_gets_one(made, tmp_path):
+    config = pretrain_config(made, tmp_path / "run", num_train_steps=2, num_warmup_steps=1)
+    pretrain.run(config)
+    record = tmp_path / "run" / "run.json"
+    written = json.loads(record.read_text())
+    record.unlink()
+    pretrain.run(config)
+    again = json.loads(record.read_text())
+    assert again["run"] == written["run"] and again["last_step"] == 2 and again["training"] == {}
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
