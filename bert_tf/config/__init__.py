@@ -4,7 +4,7 @@ Names and defaults are google-research/bert's where it has the flag. Nothing her
 """
 
 from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, TokenizeConfig
-from bert_tf.config.fields import differing_field, to_dict
+from bert_tf.config.fields import differing_field, mask_shares, to_dict
 from bert_tf.config.finetune import FinetuneConfig
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
 from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
@@ -29,5 +29,6 @@ __all__ = [
     "TrainingConfig",
     "TriviaQaConfig",
     "differing_field",
+    "mask_shares",
     "to_dict",
 ]
