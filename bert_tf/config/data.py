@@ -50,6 +50,27 @@ class TokenizeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtractWikipediaConfig:
+    """Wikipedia dumps in, documents out."""
+
+    input_file: str = flag(
+        None, required=True, help="pages-articles dumps, .xml or packed (.bz2, .gz, .xz, .zst): paths or globs, separated by commas."
+    )
+    output_file: str = flag(
+        None, required=True, help="The text to write: one sentence a line, a blank line between documents, a document an article."
+    )
+    language: str | None = flag(None, help="The language whose rules split sentences, as a code like en, de, zh. Default: the dump's.")
+    titles: bool = flag(False, help="Begin each document with its article's title.")
+    num_processes: int | None = flag(
+        None, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreatePretrainingDataConfig:
     """Documents in, masked TFRecords and a manifest out."""
 
@@ -110,9 +131,9 @@ class CreatePretrainingDataConfig:
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")
-        if self.dupe_factor is None:
-            object.__setattr__(self, "dupe_factor", 1 if self.masking == "dynamic" else 10)
-        require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
+        passes = self.dupe_factor if self.dupe_factor is not None else {"static": 10, "dynamic": 1}[self.masking]
+        require(passes >= 1, f"dupe_factor is {passes}; give at least 1")
+        object.__setattr__(self, "dupe_factor", passes)
         check_mask_prob(self.masked_lm_prob)
         require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
         mask_shares(self.mask_mix)
