@@ -180,13 +180,16 @@ def _measure(arguments: list[str]) -> Iterator[str]:
 _LEFTOVERS = re.compile(
     r"\{\{[^{}]*\}\}|\{\{|\}\}|\[\[|\]\]|'{2,}|__[^\W\d_a-z]+__|</?[A-Za-z]+\b[^<>]*>|\b(?:https?|ftp)://\S+|\[\d{1,3}\]"
 )
+# Chinese and others: words that differ from variant to variant, as -{zh-hans:软件; zh-hant:軟體}-, or that are only defined, as -{H|...}-.
+_VARIANTS = re.compile(r"-\{(.*?)\}-", re.DOTALL)
+_VARIANT_NAME = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)?\s*:")
 _MENDS = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"[\s\u00a0\u2009\u202f]+", " "),
-        (r"([(\[])(?:[ ,;:\u2013\u2014]|-(?= ))+", r"\1"),  # "(; born 1950)"
-        (r"[ ,;:]+([)\]])", r"\1"),
-        (r" ?(\(\)|\[\])", ""),
+        (r"([(\[\uff08])(?:[ ,;:\u2013\u2014\u3001\uff0c\uff1b\uff1a]|-(?= ))+", r"\1"),  # "(; born 1950)"
+        (r"[ ,;:\u3001\uff0c\uff1b\uff1a]+([)\]\uff09])", r"\1"),
+        (r" ?(\(\)|\[\]|\uff08\uff09)", ""),
         (r"([,;])(?: ?[,;])+", r"\1"),  # "Greek , ; that is"
         (r" ([,;:.!?])(?= |$)", r"\1"),
         (r"[,;](?= [\u2013\u2014] )", ""),  # "(Rosenbaum; – 1982)"
@@ -195,14 +198,21 @@ _MENDS = [
 ]
 
 # Ends of sentences in most scripts; and how long a line without any must be to be more than a label (Thai has none).
-_ENDS = re.compile(r"[.!?:\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964\u1362]")
+_ENDS = re.compile(r"[.!?:\u2026\u3002\uff01\uff1f\uff1a\u061f\u06d4\u0964\u1362]")
 _LONGEST_LABEL = 80
 
 
 def _clean(text: str) -> str:
     """Returns a paragraph without leftovers of markup and without the traces of what was taken out; of a mere label nothing."""
-    text = html.unescape(_LEFTOVERS.sub("", text))
+    text = html.unescape(_LEFTOVERS.sub("", _VARIANTS.sub(_first_variant, text)))
     for pattern, replacement in _MENDS:
         text = pattern.sub(replacement, text)
     text = text.strip()
     return text if _ENDS.search(text) or len(text) > _LONGEST_LABEL else ""
+
+
+def _first_variant(match: re.Match[str]) -> str:
+    flags, bar, variants = match[1].partition("|")
+    if not bar:
+        return _VARIANT_NAME.sub("", flags.split(";")[0])
+    return "" if "H" in flags else _VARIANT_NAME.sub("", variants.split(";")[0])

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from scipy.stats import chi2_contingency, chisquare
 
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches, OrderedRecords, Shares, ShuffledRecords
 from bert_tf.data.dynamic_masking import DynamicMasking
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import UNMASKED_PRETRAINING
@@ -180,6 +180,12 @@ def test_batches_resume_anywhere_and_do_not_depend_on_their_size(files):
     assert examples_of(batches(ShuffledRecords(files, 9), 4).dataset(7, 10)) == through[28:]
     assert examples_of(batches(ShuffledRecords(files, 9), 2).dataset(3, 5)) == through[6:16]
     assert len(set(through)) > 60, "every epoch has masks of its own"
+
+
+def test_each_reader_sees_the_masks_of_its_part(files):
+    whole = examples_of(batches(ShuffledRecords(files, 9), 4).dataset(2, 5))
+    halves = [examples_of(batches(ShuffledRecords(files, 9), 4).dataset(2, 5, Shares(part, 1, 2))) for part in (0, 1)]
+    assert [row for step in range(5) for half in halves for row in half[2 * step : 2 * step + 2]] == whole
 
 
 def test_evaluation_sees_the_same_masks_each_time(files):

@@ -36,6 +36,7 @@ def read():
         ("Twice escaped: OS&amp;nbsp;X.", ["Twice escaped: OS X."]),
         ("__NOTOC__\n----\nText [1] with ''leftovers'' }}.", ["Text with leftovers."]),
         ("<blockquote>Quoted words.</blockquote>Told.", ["Quoted words.", "Told."]),
+        ("用-{zh-hans:软件; zh-hant:軟體}-和-{文字}-。-{H|zh-cn:a;zh-tw:b}-（{{IPA|x}}，）完。", ["用软件和文字。完。"]),
         ("Connecticut<br>\n\nA label", []),
         ("[[File:broken.jpg|thumb|A caption that never ends. Text.", []),
     ],

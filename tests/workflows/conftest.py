@@ -33,6 +33,13 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def unmasked(made):
+    """Beside the masked data.tfrecord the same pairs unmasked, unmasked.tfrecord."""
+    create_pretraining_data.run(data_config(made, "unmasked.tfrecord", masking="dynamic"))
+    return made / "unmasked.tfrecord"
+
+
 def data_config(made, name, **changes):
     values = dict(
         input_file=str(SAMPLE / "corpus.txt"),

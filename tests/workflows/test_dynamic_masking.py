@@ -18,13 +18,6 @@ from tests.workflows.conftest import MASKS, SEQ, assert_equal_weights, data_conf
 from tests.workflows.test_create_pretraining_data import parse, restored_ids
 
 
-@pytest.fixture(scope="module")
-def unmasked(made):
-    """Beside the masked data.tfrecord the same pairs unmasked, unmasked.tfrecord."""
-    create_pretraining_data.run(data_config(made, "unmasked.tfrecord", masking="dynamic"))
-    return made / "unmasked.tfrecord"
-
-
 def config_of(made, unmasked, output_dir, **changes):
     return pretrain_config(made, output_dir, **(dict(input_file=str(unmasked), precision="float32", deterministic=True) | changes))
 
