@@ -18,6 +18,7 @@ from bert_tf.config import (
     ScoreSquadConfig,
     SquadConfig,
     TriviaQaConfig,
+    mask_shares,
 )
 from bert_tf.errors import InputError
 
@@ -200,7 +201,7 @@ def test_impossible_values_are_refused(config_class, changes, message):
 
 def test_values_at_the_edge_are_taken():
     data = CreatePretrainingDataConfig(**CREATE, max_seq_length=5, masked_lm_prob=1.0, short_seq_prob=0.0, mask_mix="1,0,0")
-    assert data.mask_shares() == (1.0, 0.0, 0.0)
+    assert mask_shares(data.mask_mix) == (1.0, 0.0, 0.0)
     one_step = PretrainConfig(**PRETRAIN, do_train=True, num_train_steps=1, num_warmup_steps=0, stop_at_step=1, random_seed=2**32 - 1)
     assert (one_step.stop_at_step, one_step.random_seed) == (1, 2**32 - 1)
     # the defaults' 10,000 warmup steps do not stand in the way of an evaluation
@@ -223,7 +224,7 @@ def test_an_empty_path_is_none_given():
 
 
 def test_mask_shares():
-    assert CreatePretrainingDataConfig(**CREATE).mask_shares() == (0.8, 0.1, 0.1)
+    assert mask_shares(CreatePretrainingDataConfig(**CREATE).mask_mix) == (0.8, 0.1, 0.1)
 
 
 @pytest.mark.parametrize("config_class", FLAG_CLASSES, ids=lambda value: value.__name__)

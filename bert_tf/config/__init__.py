@@ -3,8 +3,8 @@
 Names and defaults are google-research/bert's where it has the flag. Nothing here opens a file or imports TensorFlow.
 """
 
-from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, TokenizeConfig
-from bert_tf.config.fields import differing_field, to_dict
+from bert_tf.config.data import BuildVocabConfig, CreatePretrainingDataConfig, ExtractWikipediaConfig, TokenizeConfig
+from bert_tf.config.fields import differing_field, mask_shares, to_dict
 from bert_tf.config.finetune import FinetuneConfig
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
 from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
@@ -19,6 +19,7 @@ __all__ = [
     "CreatePretrainingDataConfig",
     "DemoConfig",
     "EpochsConfig",
+    "ExtractWikipediaConfig",
     "FinetuneConfig",
     "PredictConfig",
     "PretrainConfig",
@@ -29,5 +30,6 @@ __all__ = [
     "TrainingConfig",
     "TriviaQaConfig",
     "differing_field",
+    "mask_shares",
     "to_dict",
 ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_SIZE, check_length, flag, require, settle
+from bert_tf.config.fields import LARGEST_SIZE, check_length, check_mask_prob, flag, mask_shares, require, settle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,27 @@ class TokenizeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtractWikipediaConfig:
+    """Wikipedia dumps in, documents out."""
+
+    input_file: str = flag(
+        None, required=True, help="pages-articles dumps, .xml or packed (.bz2, .gz, .xz, .zst): paths or globs, separated by commas."
+    )
+    output_file: str = flag(
+        None, required=True, help="The text to write: one sentence a line, a blank line between documents, a document an article."
+    )
+    language: str | None = flag(None, help="The language whose rules split sentences, as a code like en, de, zh. Default: the dump's.")
+    titles: bool = flag(False, help="Begin each document with its article's title.")
+    num_processes: int | None = flag(
+        None, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreatePretrainingDataConfig:
     """Documents in, masked TFRecords and a manifest out."""
 
@@ -68,7 +89,15 @@ class CreatePretrainingDataConfig:
     max_seq_length: int = flag(128, help="Length of every example in pieces, [CLS] and [SEP] included.")
     max_predictions_per_seq: int = flag(20, help="Most masked positions an example.")
     random_seed: int = flag(12345, help="Seed of every draw: same seed, same bytes.")
-    dupe_factor: int = flag(10, help="Times the corpus is gone through, with new pairs and new masks.")
+    dupe_factor: int | None = flag(
+        None, help="Times the corpus is gone through, with new pairs and new masks. Default: 10; with --masking=dynamic 1."
+    )
+    masking: str = flag(
+        "static",
+        choices=("static", "dynamic"),
+        help="static: masks are written into the records, as in the original; dynamic: they are drawn anew each time that training reads "
+        "an example, so one pass serves for all epochs.",
+    )
     masked_lm_prob: float = flag(0.15, help="Share of an example's pieces that is masked.")
     short_seq_prob: float = flag(0.1, help="Share of examples drawn shorter than the full length.")
     mask_mix: str = flag("0.8,0.1,0.1", help="Of the masked positions, the shares that become [MASK], stay, become a random piece.")
@@ -102,17 +131,9 @@ class CreatePretrainingDataConfig:
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")
-        require(self.dupe_factor >= 1, f"dupe_factor is {self.dupe_factor}; give at least 1")
-        require(0 < self.masked_lm_prob <= 1, f"masked_lm_prob is {self.masked_lm_prob}; give a share above 0, at most 1")
+        passes = self.dupe_factor if self.dupe_factor is not None else {"static": 10, "dynamic": 1}[self.masking]
+        require(passes >= 1, f"dupe_factor is {passes}; give at least 1")
+        object.__setattr__(self, "dupe_factor", passes)
+        check_mask_prob(self.masked_lm_prob)
         require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
-        self.mask_shares()
-
-    def mask_shares(self) -> tuple[float, float, float]:
-        """Returns the shares of masked positions that become [MASK], stay as they are, become a random piece."""
-        try:
-            shares = tuple(float(part) for part in self.mask_mix.split(","))
-        except ValueError:
-            shares = ()
-        good = len(shares) == 3 and min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6
-        require(good, f"mask_mix is {self.mask_mix!r}; give three shares that sum to 1, as 0.8,0.1,0.1")
-        return shares  # type: ignore[return-value]
+        mask_shares(self.mask_mix)

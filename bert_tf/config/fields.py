@@ -64,6 +64,22 @@ def check_length(max_seq_length: int) -> None:
     require(max_seq_length <= LARGEST_SIZE, f"max_seq_length is {max_seq_length}; give at most {LARGEST_SIZE:,}")
 
 
+def mask_shares(mask_mix: str) -> tuple[float, float, float]:
+    """Returns the shares of masked positions that become [MASK], stay as they are, become a random piece."""
+    try:
+        shares = tuple(float(part) for part in mask_mix.split(","))
+    except ValueError:
+        shares = ()
+    good = len(shares) == 3 and min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6
+    require(good, f"mask_mix is {mask_mix!r}; give three shares that sum to 1, as 0.8,0.1,0.1")
+    return shares  # type: ignore[return-value]
+
+
+def check_mask_prob(masked_lm_prob: float) -> None:
+    """Raises InputError unless it is a share of pieces that can be masked."""
+    require(0 < masked_lm_prob <= 1, f"masked_lm_prob is {masked_lm_prob}; give a share above 0, at most 1")
+
+
 def to_dict(config: Any) -> dict[str, Any]:
     """Returns a config's fields, ready for JSON."""
     return dataclasses.asdict(config)

@@ -3,7 +3,18 @@
 import os
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_BATCH, LARGEST_SIZE, MOST_EPOCHS, MOST_STEPS, check_length, flag, require, settle
+from bert_tf.config.fields import (
+    LARGEST_BATCH,
+    LARGEST_SIZE,
+    MOST_EPOCHS,
+    MOST_STEPS,
+    check_length,
+    check_mask_prob,
+    flag,
+    mask_shares,
+    require,
+    settle,
+)
 from bert_tf.config.model import MODEL_SIZES
 
 
@@ -143,6 +154,18 @@ class PretrainConfig(TrainingConfig):
         None, choices=tuple(MODEL_SIZES), help="A named size, in place of --bert_config_file; needs a vocabulary."
     )
     max_predictions_per_seq: int = flag(20, help="Masked positions an example; must match the data.")
+    masked_lm_prob: float | None = flag(
+        None, help="Of records with dynamic masking: share of an example's pieces that is masked. Default: as made.", identity=False
+    )
+    mask_mix: str | None = flag(
+        None,
+        help="Of records with dynamic masking: the shares of masked positions that become [MASK], stay, become a random piece. Default: "
+        "as made.",
+        identity=False,
+    )
+    do_whole_word_mask: bool | None = flag(
+        None, help="Of records with dynamic masking: mask all pieces of a chosen word together. Default: as made.", identity=False
+    )
     use_nsp: bool = flag(True, help="Train next sentence prediction beside the masked language model.")
     num_train_steps: int = flag(100000, help="Steps of the learning-rate schedule, and of the run.")
     num_warmup_steps: int = flag(10000, help="Steps over which the learning rate rises from 0.")
@@ -160,6 +183,10 @@ class PretrainConfig(TrainingConfig):
             require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
         both = self.model_size is not None and self.bert_config_file is not None
         require(not both, "model_size and bert_config_file are both given; choose one")
+        if self.masked_lm_prob is not None:
+            check_mask_prob(self.masked_lm_prob)
+        if self.mask_mix is not None:
+            mask_shares(self.mask_mix)
         both = self.init_checkpoint is not None and self.continue_from is not None
         require(
             not both,

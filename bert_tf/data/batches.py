@@ -6,7 +6,7 @@ s x b up to s x b + b, so a run resumes at any step at once and needs no iterato
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,7 @@ class ShuffledRecords:
         self.num_records = int(sum(len(file) for file in self.files))
         self._pool_key: tuple[int, int] | None = None
         self._pool_records: list[bytes] = []
+        self._pool_numbers: tuple[tuple[int, int], np.ndarray] = ((-1, -1), np.empty(0))
         self._epoch = -1
         self._plan: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
 
@@ -75,17 +76,25 @@ class ShuffledRecords:
 
     def numbers(self, place: int, count: int) -> np.ndarray:
         """Returns which records `take` returns, counted through all files: int64[count]."""
-        before = np.cumsum([0, *map(len, self.files)])
         found: list[int] = []
         while len(found) < count:
             epoch, offset = divmod(place + len(found), self.num_records)
             order, ends = self._epoch_plan(epoch)
             pool = int(np.searchsorted(ends, offset, side="right"))
+            within = offset - (int(ends[pool - 1]) if pool else 0)
+            found.extend(self._number_pool(epoch, pool, order)[within : within + count - len(found)])
+        return np.asarray(found, np.int64)
+
+    def _number_pool(self, epoch: int, pool: int, order: np.ndarray) -> np.ndarray:
+        """Returns which records the pool holds, in their order: int64[records]."""
+        key, numbers = self._pool_numbers  # read once: another thread may ask for another pool
+        if key != (epoch, pool):
+            before = np.cumsum([0, *map(len, self.files)])
             blocks = self._blocks[order[pool * POOL_BLOCKS : (pool + 1) * POOL_BLOCKS]]
             numbers = np.concatenate([before[file] + np.arange(first, end) for file, first, end in blocks])
-            within = offset - (int(ends[pool - 1]) if pool else 0)
-            found.extend(numbers[self._shuffled(epoch, pool, len(numbers))][within : within + count - len(found)])
-        return np.asarray(found, np.int64)
+            numbers = numbers[self._shuffled(epoch, pool, len(numbers))]
+            self._pool_numbers = ((epoch, pool), numbers)
+        return numbers
 
     def _read_pool(self, epoch: int, pool: int, order: np.ndarray) -> list[bytes]:
         if self._pool_key != (epoch, pool):
@@ -150,19 +159,32 @@ class Shares:
     total: int = 1
 
 
+# What changes a parsed batch, given int64[batch, 2]: the epoch and the number of each example's record.
+Transform = Callable[[dict[str, tf.Tensor], tf.Tensor], dict[str, tf.Tensor]]
+
+
 class Batches:
     """Batches of one kind of record, all of one static shape."""
 
-    def __init__(self, records: ShuffledRecords | OrderedRecords, kind: RecordKind, axes: Mapping[str, int], batch_size: int):
+    def __init__(
+        self,
+        records: ShuffledRecords | OrderedRecords,
+        kind: RecordKind,
+        axes: Mapping[str, int],
+        batch_size: int,
+        transform: Transform | None = None,
+    ):
         """Takes where records come from, what they hold, the size of each axis and the number of examples a batch.
 
-        With the sizes of the model's tables (axes vocab, segments, labels) every number is checked to be inside.
+        With the sizes of the model's tables (axes vocab, segments, labels) every number is checked to be inside. `transform` is
+        applied to what was parsed and checked, so a batch stays a pure function of its step.
         """
         self.files = records.files
         self.num_records = records.num_records
         self.batch_size = batch_size
         self._records = records
         self._kind = kind
+        self._transform = transform
         self.axes = dict(axes)
         self._failure: InputError | None = None  # what stopped the reading thread
         self._spec = parse_spec(kind, axes)
@@ -229,11 +251,12 @@ class Batches:
     def _read(self, element, shares):
         size = self.batch_size // shares.total
         fetch = functools.partial(self._fetch, shares=shares, size=size)
-        serialized, real, length = tf.numpy_function(fetch, [element], [tf.string, tf.int64, tf.int64])
+        serialized, real, length, origins = tf.numpy_function(fetch, [element], [tf.string, tf.int64, tf.int64, tf.int64])
         serialized.set_shape([size])
         real.set_shape([size])
         length.set_shape([])
-        return serialized, real, length
+        origins.set_shape([size, 2])
+        return serialized, real, length, origins
 
     def _fetch(self, element, shares, size):
         step, share = divmod(int(element), shares.count)
@@ -245,9 +268,13 @@ class Batches:
         missing = self.batch_size - len(records)
         real = np.asarray([1] * len(records) + [0] * missing, np.int64)
         part = slice((shares.first + share) * size, (shares.first + share + 1) * size)
-        return np.asarray(records + records[-1:] * missing, object)[part], real[part], np.int64(length)
+        origins = np.zeros((self.batch_size, 2), np.int64)
+        if self._transform is not None:
+            places = step * self.batch_size + np.arange(len(records))
+            origins[: len(records)] = np.stack([places // self.num_records, self.numbers(step)], axis=1)
+        return np.asarray(records + records[-1:] * missing, object)[part], real[part], np.int64(length), origins[part]
 
-    def _parse(self, serialized, real, length):
+    def _parse(self, serialized, real, length, origins):
         batch = tf.io.parse_example(serialized, self._spec)
         # Here, on the host: on accelerators and under XLA a gather beyond its table gives something, and says nothing.
         for name, bound in self._bounds.items():
@@ -255,6 +282,8 @@ class Batches:
             with tf.control_dependencies([tf.debugging.Assert(inside, [_OUTSIDE])]):
                 batch[name] = tf.identity(batch[name])
         batch[IS_REAL.name] *= real
+        if self._transform is not None:
+            batch = self._transform(batch, origins)
         batch = self._cut(batch, length)
         # int64 is what the files hold; int32 is what accelerators take
         return {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value for name, value in batch.items()}
@@ -292,10 +321,16 @@ class PackedBatches(Batches):
     """Batches of pre-training examples, several short ones to a row: [rows, seq], in fewer rows than examples."""
 
     def __init__(
-        self, records: ShuffledRecords | OrderedRecords, kind: RecordKind, axes: Mapping[str, int], batch_size: int, num_groups: int = 1
+        self,
+        records: ShuffledRecords | OrderedRecords,
+        kind: RecordKind,
+        axes: Mapping[str, int],
+        batch_size: int,
+        transform: Transform | None = None,
+        num_groups: int = 1,
     ):
         """Takes what `Batches` takes, and how many parts of each reader's share are packed apart, one a micro batch."""
-        super().__init__(records, kind, axes, batch_size)
+        super().__init__(records, kind, axes, batch_size, transform)
         self._num_groups = num_groups
 
     def _cut(self, batch, length):

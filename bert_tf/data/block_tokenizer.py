@@ -1,7 +1,7 @@
 """Blocks of text -> the ids of their sentences: what the worker processes do that read a corpus."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +9,8 @@ import numpy as np
 from bert_tf.data.json_lines import text_of_line
 from bert_tf.data.spool import TokenizedBlock
 from bert_tf.data.text_files import TextBlock
-from bert_tf.errors import InputError
 from bert_tf.pretraining.masking import is_cjk_piece
+from bert_tf.text.sentences import sentence_splitter
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece_fast import bulk_tokenizer
 
@@ -89,22 +89,3 @@ def json_sentences(block: TextBlock, text_field: str) -> tuple[list[Placed], int
             placed += [(sentence, num_ends) for part in text.split("\n") if (sentence := part.strip())]
             num_ends += 1
     return placed, num_ends
-
-
-def sentence_splitter(language: str) -> Callable[[str], Iterator[str]]:
-    """Returns what splits running text into sentences, by the library sentencex.
-
-    Raises:
-      InputError: It is not installed.
-    """
-    try:
-        import sentencex
-    except ImportError:
-        raise InputError("split_sentences needs the library sentencex; install it, pip install 'bert_tf[sentences]'") from None
-
-    def split(text: str) -> Iterator[str]:
-        for sentence in sentencex.segment(language, text):
-            if stripped := sentence.strip():
-                yield stripped
-
-    return split

@@ -55,11 +55,16 @@ class Manifest:
         """Number of records in the file."""
         return self.content["file"]["examples"]
 
+    @property
+    def kind(self) -> str | None:
+        """The name of the kind of the records, where it is told."""
+        return self.content.get("kind")
+
     def check_against(
         self,
         *,
         max_seq_length: int,
-        max_predictions_per_seq: int,
+        max_predictions_per_seq: int | None,
         use_nsp: bool,
         model_vocab_size: int | None = None,
         vocab_sha256: str | None = None,
@@ -68,7 +73,7 @@ class Manifest:
 
         Args:
           max_seq_length: The run's flag.
-          max_predictions_per_seq: The run's flag.
+          max_predictions_per_seq: The run's flag; None where the records hold no masks.
           use_nsp: The run's flag.
           model_vocab_size: vocab_size of the model's config.
           vocab_sha256: `Vocabulary.sha256` of the run's vocabulary, where it has one.
@@ -79,7 +84,7 @@ class Manifest:
         flags, vocabulary = self.content["flags"], self.content["vocabulary"]
         asked = {"max_seq_length": max_seq_length, "max_predictions_per_seq": max_predictions_per_seq}
         for name, value in asked.items():
-            if flags[name] != value:
+            if value is not None and flags[name] != value:
                 raise InputError(
                     f"{self.record_file}: made with --{name}={flags[name]}, but --{name} says {value}; "
                     f"give --{name}={flags[name]} or make the data again"

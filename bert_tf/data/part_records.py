@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
-from bert_tf.data.schema import PRETRAINING
+from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
 from bert_tf.data.spool import Spool
 from bert_tf.pretraining.masking import to_features
 from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples
@@ -57,11 +57,12 @@ class PartWriter:
     def __call__(self, number: int) -> Part:
         """Returns the part of this number, written."""
         rules, tally = self.rules, Tally(self.rules.max_seq_length)
+        kind = PRETRAINING if rules.is_masked else UNMASKED_PRETRAINING
         stretches = map(self.spool.stretch, self.plan.stretches_of(number))
         outputs = [bytearray() for _ in range(self.num_outputs)]
         for segments, example in part_examples(self.spool, stretches, number, rules):
             features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
-            outputs[tally.examples % self.num_outputs] += frame(serialize(features, PRETRAINING))
+            outputs[tally.examples % self.num_outputs] += frame(serialize(features, kind))
             tally.add(example, segments)
         path = os.path.join(self.folder, f"part-{number}")
         sizes = []

@@ -158,6 +158,14 @@ def fingerprint(files: Sequence[RecordFile]) -> str:
     return hashlib.sha256(" ".join(file.fingerprint for file in files).encode()).hexdigest()
 
 
+def first_feature_names(file: RecordFile) -> frozenset[str]:
+    """Returns the names of what a file's first record holds; none where it is no tf.train.Example."""
+    example = tf.train.Example()
+    with contextlib.suppress(DecodeError):
+        example.ParseFromString(file.read(np.asarray([0]))[0])
+    return frozenset(example.features.feature)
+
+
 def check_first_record(file: RecordFile, kind: RecordKind, axes: Mapping[str, int], flags: Mapping[str, str]) -> None:
     """Checks that a file's records have the lengths which the flags promise.
 

@@ -84,6 +84,12 @@ PRETRAINING = RecordKind(
     ),
 )
 
+# Of --masking=dynamic: the pairs as they were, whose masks are drawn when they are read. Which pieces continue a word the vocabulary says.
+UNMASKED_PRETRAINING = RecordKind(
+    "pretraining with dynamic masking",
+    (*ENCODER_INPUTS, Feature("next_sentence_labels", (1,), "int64", TARGET, below=2), IS_REAL),
+)
+
 CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET, below="labels"), IS_REAL))
 
 # A number in place of a label.

@@ -43,6 +43,11 @@ def read_lines(path: str, on_read: Callable[[int], object] | None = None) -> Ite
         yield (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).removesuffix("\r")
 
 
+def read_bytes(path: str, on_read: Callable[[int], object] | None = None) -> Iterator[bytes]:
+    """Yields the file's bytes, unpacked where it is packed, in pieces; arguments and errors are those of `read_lines`."""
+    return _unpacked(path, on_read)
+
+
 class TextBlock(NamedTuple):
     """Some neighbouring lines of a file.
 

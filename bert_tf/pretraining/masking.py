@@ -4,6 +4,7 @@ The procedure is create_masked_lm_predictions of its create_pretraining_data.py 
 replacements are real pieces only, and with whole-word masking no word reaches over a [SEP].
 """
 
+import math
 import re
 from array import array
 from collections.abc import Sequence
@@ -112,6 +113,22 @@ def assemble(ids_a: Sequence[int], ids_b: Sequence[int], rules: MaskingRules) ->
 def num_to_mask(num_pieces: int, masked_lm_prob: float, max_predictions: int) -> int:
     """Returns how many positions to mask in an example of `num_pieces`, [CLS] and [SEP] counted; halves round to even."""
     return min(max_predictions, max(1, round(num_pieces * masked_lm_prob)))
+
+
+def predictions_advice(max_seq_length: int, masked_lm_prob: float, max_predictions: int) -> str | None:
+    """Returns what to say of a number of predictions that suits the other two badly, or None."""
+    wanted = max_seq_length * masked_lm_prob
+    if max_predictions > 2 * wanted + 1:
+        return (
+            f"max_predictions_per_seq is {max_predictions}, but a full example has {wanted:.0f} masked positions (max_seq_length x "
+            "masked_lm_prob): the rest is padding"
+        )
+    if max_predictions < 0.9 * wanted:
+        return (
+            f"max_predictions_per_seq is {max_predictions}: of a full example {100 * max_predictions / max_seq_length:.1f} % will be "
+            f"masked, not the {100 * masked_lm_prob:.1f} % of masked_lm_prob; {math.ceil(wanted)} would do"
+        )
+    return None
 
 
 def mask(example: MaskedExample, rules: MaskingRules, rng: Random) -> MaskedExample:

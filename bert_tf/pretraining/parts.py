@@ -30,6 +30,7 @@ class ExampleRules:
       short_seq_prob: Share of examples drawn shorter.
       use_nsp: Whether examples are sentence pairs.
       seed: Seed of every draw.
+      is_masked: Whether masks are drawn here; else the training draws them.
     """
 
     masking: MaskingRules
@@ -37,6 +38,7 @@ class ExampleRules:
     short_seq_prob: float
     use_nsp: bool
     seed: int
+    is_masked: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def shuffled_place(place: int, size: int, seed: str) -> int:
 
 
 def part_examples(corpus: Corpus, stretches: Iterable[range], part: int, rules: ExampleRules) -> Iterator[tuple[Segments, MaskedExample]]:
-    """Yields a part's examples, shuffled and masked, with where their text comes from.
+    """Yields a part's examples, shuffled and, if so asked, masked, with where their text comes from.
 
     Args:
       corpus: Two documents at least, where examples are pairs.
@@ -103,7 +105,7 @@ def part_examples(corpus: Corpus, stretches: Iterable[range], part: int, rules: 
     rng.shuffle(segments)
     for found in segments:
         example = assemble(corpus.ids[found.a_begin : found.a_end], corpus.ids[found.b_begin : found.b_end], rules.masking)
-        yield found, mask(example, rules.masking, rng)
+        yield found, mask(example, rules.masking, rng) if rules.is_masked else example
 
 
 def _draw_segments(corpus: Corpus, stretches: Iterable[range], rules: ExampleRules, rng: Random) -> list[Segments]:

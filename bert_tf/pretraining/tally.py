@@ -45,17 +45,18 @@ class Tally:
         self.short += other.short
         self.outcomes = [own + more for own, more in zip(self.outcomes, other.outcomes, strict=True)]
 
-    def rates(self, use_nsp: bool) -> dict[str, Any]:
+    def rates(self, use_nsp: bool, is_masked: bool = True) -> dict[str, Any]:
         """Returns the observed rates, each rounded to six digits.
 
         mask_rate is the share of pieces that are masked, [CLS] and [SEP] counted as --masked_lm_prob counts them; mask_mix the shares in
-        the order of the flag; random_next_share is None without next sentences; padding_rate the share of positions that hold no piece.
+        the order of the flag; masked_per_example their number; all three are None where nothing is masked yet. random_next_share is
+        None without next sentences; padding_rate is the share of positions that hold no piece.
         """
         masked = sum(self.outcomes)
         return {
-            "mask_rate": _share(masked, self.pieces),
-            "mask_mix": _shares(self.outcomes),
-            "masked_per_example": _share(masked, self.examples),
+            "mask_rate": _share(masked, self.pieces) if is_masked else None,
+            "mask_mix": _shares(self.outcomes) if is_masked else None,
+            "masked_per_example": _share(masked, self.examples) if is_masked else None,
             "random_next_share": _share(self.random_next, self.examples) if use_nsp else None,
             "padding_rate": _share(self.examples * self.max_seq_length - self.pieces, self.examples * self.max_seq_length),
             "short_share": _share(self.short, self.examples),

@@ -1,5 +1,7 @@
 """Documents -> masked examples: TFRecords as google-research/bert writes them, and a manifest beside each file.
 
+With --masking=dynamic the examples are written unmasked.
+
 In two halves, each done by all processes, each going on where a killed one was: the text is tokenized once, into a spool on disk
 (`pretraining_text.py`), then examples are made from it (`pretraining_records.py`). Neither holds more than a few blocks of text or
 parts of the examples in memory, however large the corpus is. The bytes written are the same for any number of processes.
@@ -14,18 +16,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import filelock
-import numpy as np
 from absl import logging
 
-from bert_tf.config import CreatePretrainingDataConfig, to_dict
+from bert_tf.config import CreatePretrainingDataConfig, mask_shares, to_dict
 from bert_tf.data.files import expand_patterns, make_folder, output_files
 from bert_tf.data.ledger import remove_folder
 from bert_tf.data.manifest import manifest_path, remove_manifests, write_manifests
-from bert_tf.data.schema import PRETRAINING
+from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
 from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.workers import default_num_processes
 from bert_tf.errors import InputError, WorkerDied
-from bert_tf.pretraining.masking import MaskingRules
+from bert_tf.pretraining.masking import MaskingRules, predictions_advice
 from bert_tf.pretraining.parts import ExampleRules, PartPlan
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
@@ -58,9 +59,10 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
     rules = MaskingRules.of_vocabulary(
-        vocab, config.masked_lm_prob, config.max_predictions_per_seq, config.mask_shares(), config.do_whole_word_mask
+        vocab, config.masked_lm_prob, config.max_predictions_per_seq, mask_shares(config.mask_mix), config.do_whole_word_mask
     )
-    _warn_of_predictions(config)
+    is_masked = config.masking == "static"
+    _warn_of_flags(config)
 
     with _work_folder(config.work_dir, outputs[0]) as folder:
         part_pieces = (config.memory_per_process_mb << 20) // _BYTES_A_PIECE
@@ -70,13 +72,13 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
         unk_rate = _warn_of_text(text, vocab, config)
         plan = PartPlan.of_size(text.num_stretches, text.counts["tokens"], config.dupe_factor, part_pieces, config.random_seed)
         records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), outputs, config.max_seq_length)
-        how = ExampleRules(rules, config.max_seq_length, config.short_seq_prob, config.use_nsp, config.random_seed)
+        how = ExampleRules(rules, config.max_seq_length, config.short_seq_prob, config.use_nsp, config.random_seed, is_masked)
         num_processes = config.num_processes or default_num_processes()
         write_parts(records, spool_folder, len(vocab), plan, how, len(outputs), config.compress, num_processes)
         if records.tally.examples < len(outputs):
             raise InputError(f"--output_file: names {len(outputs)} files for {records.tally.examples} examples; name fewer")
         content = {
-            "kind": PRETRAINING.name,
+            "kind": (PRETRAINING if is_masked else UNMASKED_PRETRAINING).name,
             "flags": to_dict(config),
             "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
             "counts": {
@@ -84,7 +86,7 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
                 **{name: text.counts[name] for name in ("documents", "sentences", "tokens")},
                 "examples": records.tally.examples,
             },
-            "observed": records.tally.rates(config.use_nsp) | {"unk_rate": unk_rate},
+            "observed": records.tally.rates(config.use_nsp, is_masked) | {"unk_rate": unk_rate},
         }
         remove_manifests(outputs)
         records.move_out()
@@ -149,22 +151,16 @@ def _check_text(text: SpoolWriter, paths: list[str], config: CreatePretrainingDa
             logging.warning("%s holds no sentence", path)
 
 
-def _warn_of_predictions(config: CreatePretrainingDataConfig) -> None:
-    wanted = config.max_seq_length * config.masked_lm_prob
-    if config.max_predictions_per_seq > 2 * wanted + 1:
+def _warn_of_flags(config: CreatePretrainingDataConfig) -> None:
+    if config.masking == "static":
+        advice = predictions_advice(config.max_seq_length, config.masked_lm_prob, config.max_predictions_per_seq)
+        if advice is not None:
+            logging.warning("%s", advice)
+    elif config.dupe_factor > 1:
         logging.warning(
-            "max_predictions_per_seq is %d, but a full example has %.0f masked positions (max_seq_length x masked_lm_prob): the rest "
-            "is padding",
-            config.max_predictions_per_seq,
-            wanted,
-        )
-    elif config.max_predictions_per_seq < 0.9 * wanted:
-        logging.warning(
-            "max_predictions_per_seq is %d: of a full example %.1f %% will be masked, not the %.1f %% of masked_lm_prob; %.0f would do",
-            config.max_predictions_per_seq,
-            100 * config.max_predictions_per_seq / config.max_seq_length,
-            100 * config.masked_lm_prob,
-            np.ceil(wanted),
+            "dupe_factor is %d, but with --masking=dynamic one pass has new masks in every epoch: further ones give new pairs only, at as "
+            "many times the disk",
+            config.dupe_factor,
         )
 
 
@@ -192,16 +188,16 @@ def _warn_of_text(text: SpoolWriter, vocab: Vocabulary, config: CreatePretrainin
 def _report(content: dict[str, Any], outputs: list[str], secs: float) -> None:
     counts, observed = content["counts"], content["observed"]
     files = outputs[0] if len(outputs) == 1 else f"{outputs[0]} and {len(outputs) - 1} more"
-    mix = "/".join(f"{100 * share:.1f}" for share in observed["mask_mix"])
     text = f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} pieces"
     print(f"{text}, {observed['unk_rate']:.2%} [UNK]")
     print(f"{counts['examples']:,} examples in {files}, {secs:.0f} s")
     share = observed["random_next_share"]
     pairs = "no next sentences" if share is None else f"{share:.1%} with a random next sentence"
-    print(
-        f"masked {observed['mask_rate']:.1%} of the pieces ({mix} % [MASK]/same/random), {pairs}, {observed['short_share']:.1%} short, "
-        f"{observed['padding_rate']:.1%} padding"
-    )
+    masks = "masks to be drawn in training"
+    if observed["mask_mix"] is not None:
+        mix = "/".join(f"{100 * share:.1f}" for share in observed["mask_mix"])
+        masks = f"masked {observed['mask_rate']:.1%} of the pieces ({mix} % [MASK]/same/random)"
+    print(f"{masks}, {pairs}, {observed['short_share']:.1%} short, {observed['padding_rate']:.1%} padding")
     if share is not None and share > RANDOM_NEXT_WARNING:
         logging.warning(
             "%.0f %% of the next sentences are random, not half: most documents have one sentence only; give one sentence a line and a "

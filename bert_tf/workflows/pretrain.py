@@ -9,11 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import BertConfig, PretrainConfig
-from bert_tf.data.batches import Batches, OrderedRecords, PackedBatches, ShuffledRecords
-from bert_tf.data.files import expand_patterns
-from bert_tf.data.manifest import Manifest, is_manifest, read_manifest
-from bert_tf.data.records import RecordFile, check_first_record, fingerprint
-from bert_tf.data.schema import PRETRAINING
+from bert_tf.data.manifest import Manifest, read_manifest
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
 from bert_tf.modeling.models import PretrainingModel
@@ -22,10 +18,8 @@ from bert_tf.text.vocab import Vocabulary
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import model_folder, run_directory
 from bert_tf.workflows.export_encoder import export_encoder
+from bert_tf.workflows.pretraining_examples import ExampleSet, open_set, record_paths
 from bert_tf.workflows.training_run import open_run
-
-# the flag that an axis of the records follows
-_FLAG_OF_AXIS = {"seq": "max_seq_length", "masks": "max_predictions_per_seq"}
 
 
 def run(config: PretrainConfig) -> dict[str, Any]:
@@ -38,10 +32,12 @@ def run(config: PretrainConfig) -> dict[str, Any]:
         raise InputError("nothing to do: give at least one of --do_train, --do_eval and --do_export")
     vocab = _vocabulary(config)
     model_config = _model_config(config, vocab)
-    train_files = _open_files(config.input_file, "input_file", config, model_config, vocab)
-    eval_files = _eval_files(config, train_files, model_config, vocab)
+    train_set = open_set("input_file", config, model_config, vocab)
+    eval_set = _eval_set(config, train_set, model_config, vocab)
 
-    data = {run_directory.TRAINING_DATA: fingerprint(train_files)} | ({"vocabulary": vocab.sha256} if vocab is not None else {})
+    data = {run_directory.TRAINING_DATA: train_set.fingerprint} | ({"vocabulary": vocab.sha256} if vocab is not None else {})
+    if config.do_train and train_set.masking is not None:
+        data["masking"] = train_set.masking
     files = _model_files(model_config, vocab)
     results: dict[str, Any] = {}
     with open_run(
@@ -59,8 +55,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
     ) as training:
 
         def eval_scores():
-            batches = Batches(OrderedRecords(eval_files), PRETRAINING, _axes(config, model_config), config.eval_batch_size)
-            return training.evaluate(batches, config.max_eval_steps)
+            return training.evaluate(eval_set.eval_batches(config.eval_batch_size), config.max_eval_steps)
 
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
@@ -69,9 +64,9 @@ def run(config: PretrainConfig) -> dict[str, Any]:
             if config.pack_sequences and training.static_shapes:
                 raise InputError("pack_sequences is true, but a TPU takes batches of one shape; leave it out")
             training.train(
-                lambda: _train_batches(config, model_config, train_files, training.num_micro_batches),
+                lambda: train_set.train_batches(config, training.num_micro_batches),
                 Scoring(
-                    *(eval_scores, "loss", f"{fingerprint(eval_files)}, up to {config.max_eval_steps * config.eval_batch_size} examples"),
+                    *(eval_scores, "loss", f"{eval_set.identity}, up to {config.max_eval_steps * config.eval_batch_size} examples"),
                     lower_is_better=True,
                 ),
             )
@@ -81,21 +76,6 @@ def run(config: PretrainConfig) -> dict[str, Any]:
         if config.do_export and training.is_chief:
             results["export"] = export_encoder(training.plain_model().encoder, model_config, vocab, files, config)
         return results | {"global_step": training.step}
-
-
-def _train_batches(config: PretrainConfig, model_config: BertConfig, files: list[RecordFile], num_micro_batches: int) -> Batches:
-    records, axes = ShuffledRecords(files, config.random_seed), _axes(config, model_config)
-    if config.pack_sequences:
-        batches = PackedBatches(records, PRETRAINING, axes, config.train_batch_size, num_micro_batches)
-    else:
-        batches = Batches(records, PRETRAINING, axes, config.train_batch_size)
-    logging.info("training on %d examples in %d %s", batches.num_records, len(files), "file" if len(files) == 1 else "files")
-    return batches
-
-
-def _axes(config: PretrainConfig, model_config: BertConfig) -> dict[str, int]:
-    lengths = {"seq": config.max_seq_length, "masks": config.max_predictions_per_seq}
-    return lengths | {"vocab": model_config.vocab_size, "segments": model_config.type_vocab_size}
 
 
 def _vocabulary(config: PretrainConfig) -> Vocabulary | None:
@@ -122,7 +102,7 @@ def _vocabulary(config: PretrainConfig) -> Vocabulary | None:
 
 
 def _first_manifest(config: PretrainConfig) -> Manifest | None:
-    return read_manifest(_record_paths(config.input_file, "input_file")[0])
+    return read_manifest(record_paths(config.input_file, "input_file")[0])
 
 
 def _model_config(config: PretrainConfig, vocab: Vocabulary | None) -> BertConfig:
@@ -150,48 +130,14 @@ def _casing(config: PretrainConfig, model_config: BertConfig, vocab: Vocabulary)
     return resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
 
 
-def _record_paths(patterns: str, flag_name: str) -> list[str]:
-    paths = [path for path in expand_patterns(patterns, flag_name) if not is_manifest(path)]
-    if not paths:
-        raise InputError(f"--{flag_name}: {patterns!r} matches manifests only; name the record files")
-    return paths
-
-
-def _open_files(
-    patterns: str, flag_name: str, config: PretrainConfig, model_config: BertConfig, vocab: Vocabulary | None
-) -> list[RecordFile]:
-    """Returns the record files, each checked against the flags by its manifest and by its first record."""
-    files = []
-    for path in _record_paths(patterns, flag_name):
-        manifest = read_manifest(path)
-        if manifest is not None:
-            manifest.check_against(
-                max_seq_length=config.max_seq_length,
-                max_predictions_per_seq=config.max_predictions_per_seq,
-                use_nsp=config.use_nsp,
-                model_vocab_size=model_config.vocab_size,
-                vocab_sha256=vocab.sha256 if vocab is not None else None,
-            )
-        file = RecordFile(path)
-        check_first_record(file, PRETRAINING, _axes(config, model_config), _FLAG_OF_AXIS)
-        if manifest is not None and manifest.num_examples != len(file):
-            raise InputError(
-                f"{path}: holds {len(file)} examples, its manifest says {manifest.num_examples}; it was cut or made anew: make both "
-                f"again, or remove {manifest.path}"
-            )
-        files.append(file)
-    return files
-
-
-def _eval_files(
-    config: PretrainConfig, train_files: list[RecordFile], model_config: BertConfig, vocab: Vocabulary | None
-) -> list[RecordFile]:
+def _eval_set(config: PretrainConfig, train_set: ExampleSet, model_config: BertConfig, vocab: Vocabulary | None) -> ExampleSet:
+    """Returns what is evaluated on, where anything is; else the training set."""
     if not config.do_eval and not (config.do_train and config.eval_steps):
-        return []
+        return train_set
     if config.eval_input_file is not None:
-        return _open_files(config.eval_input_file, "eval_input_file", config, model_config, vocab)
+        return open_set("eval_input_file", config, model_config, vocab)
     logging.warning("evaluation without --eval_input_file evaluates the training data, as google-research/bert does: its figures flatter")
-    return train_files
+    return train_set
 
 
 def _model_files(model_config: BertConfig, vocab: Vocabulary | None) -> dict[str, str]:

@@ -8,11 +8,12 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig
-from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm, sentence_splitter
+from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm
 from bert_tf.data.progress import Progress
 from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.text_files import TextBlock, read_blocks, total_bytes
 from bert_tf.data.workers import default_num_processes, run_in_order
+from bert_tf.text.sentences import sentence_splitter
 from bert_tf.text.vocab import Vocabulary
 
 # Text that one process has tokenized before others would have started TensorFlow.

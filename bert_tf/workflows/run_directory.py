@@ -188,7 +188,7 @@ def _check_same(config: configs.TrainingConfig, this: Mapping[str, Any], record:
         if name == TRAINING_DATA and not config.do_train:
             continue
         if recorded_data.get(name, value) != value:
-            difference = f" ({recorded_data[name]}, now {value})" if name == "labels" else ""
+            difference = f" ({recorded_data[name]}, now {value})" if name in ("labels", "masking") else ""
             raise InputError(
                 f"{config.output_dir}: the {name} changed since this run began{difference}; give what it began with, or another "
                 "--output_dir"

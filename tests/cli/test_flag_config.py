@@ -55,9 +55,11 @@ ORIGINAL = {
 CONFIGS = {"create_pretraining_data": CreatePretrainingDataConfig, "run_pretraining": PretrainConfig, "run_classifier": FinetuneConfig}
 CONFIGS |= {"run_squad": SquadConfig}
 
-# Where ours says None and finds the value itself: the casing and the model's files from the model's folder, the data from TFDS.
+# Where ours says None and finds the value itself: the casing and the model's files from the model's folder, the data from TFDS, the
+# number of passes from --masking (the original's 10 without it).
 FOUND_BY_OURSELVES = {
     ("create_pretraining_data", "do_lower_case"),
+    ("create_pretraining_data", "dupe_factor"),
     ("run_classifier", "do_lower_case"),
     ("run_pretraining", "bert_config_file"),
     ("run_classifier", "bert_config_file"),

@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm, json_sentences, sentence_splitter, text_sentences
+from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm, json_sentences, text_sentences
 from bert_tf.data.text_files import TextBlock
 from bert_tf.errors import InputError
 from bert_tf.pretraining.documents import split_documents
+from bert_tf.text.sentences import sentence_splitter
 from tests.text.golden import vocabulary
 
 VOCAB = vocabulary("a", "b", "##b", "\u4e00", ".")
@@ -88,5 +89,5 @@ def test_running_text_is_split_into_sentences():
 
 def test_without_the_library_its_name_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentencex", None)
-    with pytest.raises(InputError, match=r"split_sentences needs the library sentencex; install it, pip install 'bert_tf\[sentences\]'"):
+    with pytest.raises(InputError, match=r"splitting sentences needs .* sentencex; install it, pip install 'bert_tf\[sentences\]'"):
         sentence_splitter("en")

@@ -16,6 +16,8 @@ def test_rates_are_shares_of_the_right_whole():
         "short_share": 0.5,
     }
     assert tally.rates(use_nsp=False)["random_next_share"] is None
+    unmasked = tally.rates(use_nsp=True, is_masked=False)
+    assert (unmasked["mask_rate"], unmasked["mask_mix"], unmasked["masked_per_example"]) == (None, None, None)
 
 
 def test_nothing_counted_gives_zero():

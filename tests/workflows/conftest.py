@@ -19,16 +19,7 @@ def made(tmp_path_factory):
     """A folder with vocab.txt, bert_config.json (one layer, hidden 32) and data.tfrecord with its manifest."""
     folder = tmp_path_factory.mktemp("made")
     build_vocab.run(BuildVocabConfig(input_file=str(SAMPLE / "corpus.txt"), output_file=str(folder / "vocab.txt"), vocab_size=600))
-    create_pretraining_data.run(
-        CreatePretrainingDataConfig(
-            input_file=str(SAMPLE / "corpus.txt"),
-            output_file=str(folder / "data.tfrecord"),
-            vocab_file=str(folder / "vocab.txt"),
-            max_seq_length=SEQ,
-            max_predictions_per_seq=MASKS,
-            dupe_factor=1,
-        )
-    )
+    create_pretraining_data.run(data_config(folder, "data.tfrecord", dupe_factor=1))
     config = BertConfig(
         vocab_size=600,
         hidden_size=32,
@@ -40,6 +31,24 @@ def made(tmp_path_factory):
     )
     (folder / "bert_config.json").write_text(config.to_json())
     return folder
+
+
+@pytest.fixture(scope="session")
+def unmasked(made):
+    """Beside the masked data.tfrecord the same pairs unmasked, unmasked.tfrecord."""
+    create_pretraining_data.run(data_config(made, "unmasked.tfrecord", masking="dynamic"))
+    return made / "unmasked.tfrecord"
+
+
+def data_config(made, name, **changes):
+    values = dict(
+        input_file=str(SAMPLE / "corpus.txt"),
+        output_file=str(made / name),
+        vocab_file=str(made / "vocab.txt"),
+        max_seq_length=SEQ,
+        max_predictions_per_seq=MASKS,
+    )
+    return CreatePretrainingDataConfig(**(values | changes))
 
 
 def pretrain_config(made, output_dir, **changes):

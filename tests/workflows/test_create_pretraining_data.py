@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from scipy.stats import chi2_contingency, chisquare
 
+from bert_tf.config import mask_shares
 from bert_tf.data.manifest import read_manifest
 from bert_tf.data.records import RecordFile, check_first_record, parse_spec
 from bert_tf.data.schema import PRETRAINING
@@ -103,7 +104,7 @@ def test_shares_in_the_records_are_those_asked_for(tmp_path, mix, prob):
     labels = examples["masked_lm_ids"][rows, slots]
     assert not np.isin(stands, [PAD, UNUSED, UNK, CLS, SEP]).any()
     # a random piece is by chance the one that stood there
-    shares, by_chance = np.array(config_of(tmp_path, mask_mix=mix).mask_shares()), 1 / (40 * 12 * 4)
+    shares, by_chance = np.array(mask_shares(mix)), 1 / (40 * 12 * 4)
     expected = shares + np.array([0, shares[2] * by_chance, -shares[2] * by_chance])
     observed = np.array([(stands == MASK).sum(), (stands == labels).sum(), ((stands != MASK) & (stands != labels)).sum()])
     assert chisquare(observed, expected * len(stands)).pvalue > P_VALUE

@@ -32,6 +32,11 @@ def accumulating(made, folder):
     return pretraining(made, folder, 400, "--gradient_accumulation_steps=2", "--pack_sequences")
 
 
+def masking_anew(made, folder):
+    flags = (f"--input_file={made}/unmasked.tfrecord", f"--vocab_file={made}/vocab.txt", "--do_whole_word_mask")
+    return pretraining(made, folder, 400, *flags)
+
+
 def finetuning(made, folder):
     return [
         *(sys.executable, "run_classifier.py", "--do_train", "--deterministic", "--task_name=topic", f"--data_dir={SAMPLE}"),
@@ -55,8 +60,8 @@ def run_and_kill(arguments, folder, delay):
     return alive
 
 
-@pytest.mark.parametrize("command", [pretraining, accumulating, finetuning])
-def test_kill_minus_nine_again_and_again(made, tmp_path, command):
+@pytest.mark.parametrize("command", [pretraining, accumulating, masking_anew, finetuning])
+def test_kill_minus_nine_again_and_again(made, unmasked, tmp_path, command):
     subprocess.run(command(made, tmp_path / "unbroken"), cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     last = max(checkpoint_steps(str(tmp_path / "unbroken")))
     seed = random.randrange(2**32)
