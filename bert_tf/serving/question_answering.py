@@ -55,7 +55,7 @@ class QuestionAnsweringModule(ServingModule):
     def text_signature(self):
         """Returns the function on raw text: `question` and `context`."""
         spec = [tf.TensorSpec([None], tf.string, name) for name in ("question", "context")]
-        return tf.function(self.answer, input_signature=spec)
+        return tf.function(self.answer, input_signature=spec, autograph=False)
 
     def answer(self, question: tf.Tensor, context: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs on raw text for string[batch] each."""

@@ -60,8 +60,8 @@ class ServingModule(tf.Module):
         """Returns the signatures by name: `ids` and `examples`, and with a vocabulary `serving_default` on raw text."""
         ids_spec = [{name: tf.TensorSpec([None, None], tf.int32, name) for name in _INPUT_NAMES}]
         signatures = {
-            "ids": tf.function(self.outputs, input_signature=ids_spec),
-            "examples": tf.function(self._from_examples, input_signature=[tf.TensorSpec([None], tf.string, "examples")]),
+            "ids": tf.function(self.outputs, input_signature=ids_spec, autograph=False),
+            "examples": tf.function(self._from_examples, input_signature=[tf.TensorSpec([None], tf.string, "examples")], autograph=False),
         }
         signatures["serving_default"] = signatures["ids"] if self.tokenizer is None else self.text_signature()
         return {name: function.get_concrete_function() for name, function in signatures.items()}
@@ -70,9 +70,9 @@ class ServingModule(tf.Module):
         """Returns the function on raw text: `text`, and `text_pair` where texts come in pairs."""
         strings = tf.TensorSpec([None], tf.string, "text")
         if not self.is_pair:
-            return tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings])
+            return tf.function(lambda text: self.outputs(self.pack(text, None)), input_signature=[strings], autograph=False)
         pair_spec = [strings, tf.TensorSpec([None], tf.string, "text_pair")]
-        return tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec)
+        return tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec, autograph=False)
 
     def _from_examples(self, examples):
         spec = {name: tf.io.FixedLenFeature([self.max_seq_length], tf.int64) for name in _INPUT_NAMES}

@@ -53,7 +53,7 @@ class GraphTokenizer(tf.Module):
             self._children = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(trie.keys, trie.children), default_value=-1)
             self._pieces = tf.constant(trie.pieces)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns int32[batch, (pieces)], the ids of each text's pieces, without [CLS] and [SEP].
 
@@ -62,7 +62,7 @@ class GraphTokenizer(tf.Module):
         """
         return self.with_offsets(texts)[0]
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Returns ids, starts and ends, each int32[batch, (pieces)]; a piece spans text[start:end], counted in code points.
 
@@ -79,7 +79,7 @@ class GraphTokenizer(tf.Module):
             ids = _by_text(ids, starts, words)
             return ids, ids.with_flat_values(starts - shift), ids.with_flat_values(tf.gather(words.ends, last) - shift)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def basic_words(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns string[batch, (words)], each text's words before they are cut into pieces.
 
