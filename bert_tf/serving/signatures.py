@@ -1,6 +1,7 @@
 """What a SavedModel answers: raw text, ids or serialized examples in, named outputs out; core TensorFlow operations only."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -8,6 +9,9 @@ import tensorflow as tf
 from bert_tf.data.schema import ENCODER_INPUTS
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece_graph import GraphTokenizer
+
+# A sentence to ask a fresh export, so that what was written is known to answer as the model does.
+PROBE = "The sky is blue."
 
 _INPUT_NAMES = tuple(feature.name for feature in ENCODER_INPUTS)
 
@@ -65,6 +69,14 @@ class ServingModule(tf.Module):
         }
         signatures["serving_default"] = signatures["ids"] if self.tokenizer is None else self.text_signature()
         return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+    def probes(self) -> list[dict[str, Any]]:
+        """Returns what to ask a fresh export: for each probe its `signature` and that one's inputs by name."""
+        texts = {"text": [PROBE, ""]} | ({"text_pair": ["", PROBE]} if self.is_pair else {})
+        return [
+            {"signature": "serving_default", **texts},
+            {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]},
+        ]
 
     def text_signature(self) -> tf.types.experimental.PolymorphicFunction:
         """Returns the function on raw text: `text`, and `text_pair` where texts come in pairs."""
