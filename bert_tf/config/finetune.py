@@ -16,8 +16,8 @@ class FinetuneConfig(EpochsConfig):
     task_name: str = flag(
         None,
         required=True,
-        help="The task: cola, mnli, mrpc, qnli, qqp, rte, sst-2, sts-b, wnli, xnli, conll2003, or topic for the sample; with --kind, a "
-        "name of your own.",
+        help="The task: cola, mnli, mrpc, qnli, qqp, rte, sst-2, sts-b, wnli, xnli, swag, conll2003, or topic for the sample; with --kind, "
+        "a name of your own.",
     )
     data_dir: str | None = flag(None, help="Directory of the task's official TSV files, as train.tsv and dev.tsv.", identity=False)
     tfds_name: str | None = flag(
@@ -27,9 +27,9 @@ class FinetuneConfig(EpochsConfig):
     language: str = flag("zh", help="Of tasks in several languages, as xnli: the one whose rows are read.")
     kind: str | None = flag(
         None,
-        choices=("classify", "regress", "multilabel", "tag"),
+        choices=("classify", "regress", "multilabel", "choose", "tag"),
         help="For rows of your own, in --train_file, --dev_file and --test_file: whether a row has one label, a number, any of several "
-        "labels, or is a sentence with a tag for each token.",
+        "labels, or several choices of which one is right, or is a sentence with a tag for each token.",
     )
     train_file: str | None = flag(
         None,
@@ -52,7 +52,12 @@ class FinetuneConfig(EpochsConfig):
         "first.",
         identity=False,
     )
-    text_pair_column: str | None = flag(None, help="With --kind: the column of the second text, if there is one.", identity=False)
+    text_pair_column: str | None = flag(
+        None, help="With --kind: the column of the second text, if there is one. Of choose: what each choice begins with.", identity=False
+    )
+    choice_columns: str | None = flag(
+        None, help="With --kind=choose: the columns of the choices, separated by commas, as ending0,ending1.", identity=False
+    )
     label_column: str = flag(
         "label", help="With --kind: the column of the label. Of tag by number, -1 for the last; default: the last.", identity=False
     )
@@ -112,6 +117,7 @@ class FinetuneConfig(EpochsConfig):
             ("test_file", self.do_predict, "do_predict"),
         ):
             require(not asked or getattr(self, name) is not None, f"{why} needs rows; give --{name}")
+        self._check_choices()
         if self.kind == "tag":
             self._check_columns()
         require(self.label_separator != "", "label_separator is empty; give what stands between two labels")
@@ -119,6 +125,22 @@ class FinetuneConfig(EpochsConfig):
             self.threshold is None or self.kind == "multilabel",
             f"threshold is {self.threshold!r}, but kind is {self.kind}; it is for multilabel",
         )
+
+    def _check_choices(self) -> None:
+        if self.kind != "choose":
+            require(
+                self.choice_columns is None,
+                f"choice_columns is {self.choice_columns!r}, but kind is {self.kind}; it is for choose",
+            )
+            return
+        num_choices = len(set(self.choices()))
+        good = num_choices >= 2 and num_choices == len(self.choices())
+        require(good, f"choice_columns is {self.choice_columns!r}; give two columns or more, each once, separated by commas")
+        require(self.labels is None, f"labels is {self.labels!r}, but kind is choose, whose labels are numbers of choices; leave it out")
+
+    def choices(self) -> tuple[str, ...]:
+        """Returns the columns of the choices that the flag names."""
+        return tuple(part.strip() for part in (self.choice_columns or "").split(",") if part.strip())
 
     def _check_columns(self) -> None:
         """Checks the flags of files with a token a line."""

@@ -73,6 +73,24 @@ class ClassificationModel(keras.Model):
         return {"classifier": self.classifier(encoded["pooled_output"], training=training, seed=seed)}
 
 
+class ChoiceModel(ClassificationModel):
+    """Which of several sequences is right: one vector scores the pooled output of each (BERT paper, section 4.4)."""
+
+    def call(self, batch, training=False, seed=None):
+        """Returns logits: {"classifier": float32[batch, choices]}.
+
+        Args:
+          batch: The encoder's inputs int[batch, choices, seq].
+          training: Whether dropout is on.
+          seed: int32[2] behind all dropout masks, or None.
+        """
+        shape = tf.shape(batch["input_ids"])
+        # [batch, choices, seq] -> [batch x choices, seq]
+        inputs = {name: tf.reshape(batch[name], [-1, shape[2]]) for name in ENCODER_INPUTS}
+        scores = super().call(inputs, training=training, seed=seed)["classifier"]
+        return {"classifier": tf.reshape(scores, shape[:2])}  # [batch x choices, 1] -> [batch, choices]
+
+
 class TaggingModel(keras.Model):
     """An answer for every piece: a linear layer on every vector of the encoder (BERT paper, section 5.3)."""
 

@@ -14,7 +14,7 @@ class Predictor:
 
     Attributes:
       path: The version directory.
-      input_names: What the signature takes: text, and text_pair for tasks on pairs; question and context; or tokens.
+      input_names: What the signature takes: text, and text_pair for tasks on pairs; question and context; tokens; or text and choices.
       labels: What `probabilities` are of, in their order; empty where the model is no classifier.
     """
 
@@ -51,6 +51,8 @@ class Predictor:
             if pairs is None:
                 raise InputError(f"{self.path}: answers questions on contexts; give the contexts too, as second texts")
             names = {"text": "question", "text_pair": "context"}
+        elif self.input_names == ["choices", "text"]:
+            raise InputError(f"{self.path}: chooses one of several texts; ask it from Python, by Predictor.choose")
         elif self.input_names == ["tokens"] and pairs is None:
             return self.tag([text.split() for text in texts])
         elif self.input_names == ["text"] and pairs is not None:
@@ -71,6 +73,22 @@ class Predictor:
         if mask is not None:
             outputs["sequence_output"] = [row[: int(kept.sum())] for row, kept in zip(outputs["sequence_output"], mask)]
         return [{name: _plain(values[row]) for name, values in outputs.items()} for row in range(len(texts))]
+
+    def choose(self, texts: Sequence[str], choices: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """Returns for each text the number of the choice that fits it best, from 0, and each choice's probability.
+
+        Raises:
+          InputError: The model does not choose, or there are not as many choices for each text.
+        """
+        if self.input_names != ["choices", "text"]:
+            raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not text and choices; give what it takes")
+        if len(texts) != len(choices) or len(set(map(len, choices))) > 1:
+            raise InputError(f"{len(texts)} texts and {len(choices)} lists of choices; give a list for each text, all of the same length")
+        if len(texts) == 0:
+            return []
+        outputs = self._signature(text=tf.constant(list(texts), tf.string), choices=tf.constant([list(row) for row in choices], tf.string))
+        numbers, probabilities = (outputs[name].numpy().tolist() for name in ("choice", "probabilities"))
+        return [{"choice": number, "probabilities": row} for number, row in zip(numbers, probabilities)]
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
         """Returns for each sentence its tokens, their tags, and their probabilities, a list a token.

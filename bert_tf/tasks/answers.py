@@ -1,4 +1,4 @@
-"""What a task asks of a text, by the task's kind: one label of several, a number, any of several labels; in `tags.py` a tag a token.
+"""What a task asks of a text, by the task's kind: one label of several, a number, any of several labels; more in `choices.py`, `tags.py`.
 
 All that depends on the kind alone and needs no TensorFlow is here, a class a kind: how a label is read, what is written to TFRecords
 for it, how logits are scored and told. What TensorFlow needs to know of a kind is in `workflows/heads.py`.
@@ -17,7 +17,7 @@ from bert_tf.tasks.logits import Logits, log_softmax, sigmoid, softmax
 from bert_tf.tasks.metrics import CLASS_METRICS, NUMBER_METRICS, SET_METRICS, Ids, Metrics, Numbers, Sets, compute
 from bert_tf.tasks.predictions import number_lines, prediction_lines, set_lines
 
-CLASSIFY, REGRESS, MULTILABEL, TAG = "classify", "regress", "multilabel", "tag"
+CLASSIFY, REGRESS, MULTILABEL, CHOOSE, TAG = "classify", "regress", "multilabel", "choose", "tag"
 
 # A label of the list, a number, labels of the list in its order, or a label a token.
 Label = str | float | tuple[str, ...]

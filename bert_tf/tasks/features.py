@@ -45,6 +45,12 @@ class Featurizer:
         """Yields the features of all records of the rows, in their order."""
         return map(self, rows)
 
+    def length(self, features: Features) -> int:
+        """Returns how many pieces a record is long, without padding."""
+        mask = features["input_mask"]
+        assert isinstance(mask, list)
+        return sum(mask)
+
     def num_records(self, rows: Sequence[Row]) -> int:
         """Returns how many records the rows make."""
         return len(rows)

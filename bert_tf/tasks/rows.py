@@ -59,7 +59,7 @@ def parse_raw_rows(lines: Iterable[str], spec: TaskSpec, split: str, path: str) 
             raise InputError(f"{where}: id {id!r} holds a tab or a line break, which predictions.tsv cannot; give another id column")
         yield RawRow(
             id,
-            tuple(values[column] for column in columns.texts),
+            tuple(values[column] for column in (*columns.texts, *columns.choices)),
             label if label is None else columns.label_names.get(label, label),
             where,
         )

@@ -8,8 +8,8 @@ builder. File names and row counts of the leaderboard are GLUE's.
 from dataclasses import replace
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import CLASSIFY, REGRESS, TAG
-from bert_tf.tasks.spec import COLUMNS, DEV, TEST, TRAIN, Columns, LeaderboardFile, TableFile, TableSource, TaskSpec, TfdsSource
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, REGRESS, TAG
+from bert_tf.tasks.spec import COLUMNS, CSV, DEV, TEST, TRAIN, Columns, LeaderboardFile, TableFile, TableSource, TaskSpec, TfdsSource
 from bert_tf.tasks.tags import ENTITY_METRICS
 
 _FILES = {TRAIN: TableFile(("train.tsv",)), DEV: TableFile(("dev.tsv",)), TEST: TableFile(("test.tsv",))}
@@ -157,6 +157,21 @@ TASKS = (
                 ),
                 DEV: TableFile(("xnli.dev.tsv",), only={"language": "{language}"}),
                 TEST: TableFile(("xnli.test.tsv",), only={"language": "{language}"}),
+            },
+        ),
+    ),
+    # which ending follows? Every ending begins with the same few words (sent2)
+    TaskSpec(
+        "swag",
+        CHOOSE,
+        labels=("0", "1", "2", "3"),
+        metrics=("accuracy",),
+        table=TableSource(
+            Columns(("sent1", "sent2"), id=None, choices=("ending0", "ending1", "ending2", "ending3")),
+            {
+                TRAIN: TableFile(("train.csv",), format=CSV),
+                DEV: TableFile(("val.csv",), format=CSV),
+                TEST: TableFile(("test.csv",), format=CSV),
             },
         ),
     ),

@@ -37,7 +37,7 @@ def batches(
 
     def records():
         for features in featurizer.records(rows):
-            lengths.append(sum(features["input_mask"]))
+            lengths.append(featurizer.length(features))
             yield serialize(features, kind)
 
     write_records([path], records())

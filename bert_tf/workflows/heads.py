@@ -9,10 +9,12 @@ from bert_tf.config import BertConfig
 from bert_tf.data import schema
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
-from bert_tf.modeling.models import ClassificationModel, TaggingModel
+from bert_tf.modeling.models import ChoiceModel, ClassificationModel, TaggingModel
+from bert_tf.serving.choosing import ChooserModule
 from bert_tf.serving.signatures import ClassifierModule, MultilabelModule, RegressorModule, ServingModule
 from bert_tf.serving.tagging import TaggerModule
-from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS, TAG, Answer, Label, SomeLabels
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG, Answer, Label, SomeLabels
+from bert_tf.tasks.choice_features import ChoiceFeaturizer
 from bert_tf.tasks.class_weights import class_weights_of
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import TaskSpec
@@ -54,6 +56,10 @@ def _multilabel(answer: SomeLabels, **options: Any) -> ServingModule:
     return MultilabelModule(answer.thresholds, **options)
 
 
+def _chooser(answer: Answer, **options: Any) -> ServingModule:
+    return ChooserModule(len(answer.labels), **options)
+
+
 def _tagger(answer: Answer, **options: Any) -> ServingModule:
     return TaggerModule(answer.labels, **options)
 
@@ -62,6 +68,7 @@ HEADS = {
     CLASSIFY: Head(schema.CLASSIFICATION, losses.CLASSIFICATION, _classifier),
     REGRESS: Head(schema.REGRESSION, losses.REGRESSION, _regressor),
     MULTILABEL: Head(schema.MULTILABEL, losses.MULTILABEL, _multilabel),
+    CHOOSE: Head(schema.CHOICE, losses.CLASSIFICATION, _chooser, ChoiceFeaturizer, ChoiceModel),
     TAG: Head(schema.TAGGING, losses.TAGGING, _tagger, TagFeaturizer, TaggingModel),
 }
 

@@ -13,7 +13,8 @@ from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.rows import MissingSplit, read_raw_rows, read_rows, read_tfds_rows
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import MULTILABEL, REGRESS, TAG, split_labels
+from bert_tf.tasks.answers import CHOOSE, MULTILABEL, REGRESS, TAG, split_labels
+from bert_tf.tasks.choices import numbered
 from bert_tf.tasks.column_files import LAST_COLUMN
 from bert_tf.tasks.entities import to_iob2
 from bert_tf.tasks.spec import COLUMNS, CSV, JSONL, SPLITS, TRAIN, TSV, Columns, Row, TableFile, TableSource, TaskSpec
@@ -25,7 +26,10 @@ THRESHOLDS_NAME = "thresholds.txt"
 
 _FORMATS = {".tsv": TSV, ".txt": TSV, ".csv": CSV, ".jsonl": JSONL, ".json": JSONL}
 _PACKED = (".gz", ".bz2")
-_ADVICE = "check --text_column, --text_pair_column, --label_column and --id_column (a name, or a number from 1), and --has_header"
+_ADVICE = (
+    "check --text_column, --text_pair_column, --choice_columns, --label_column and --id_column (a name, or a number from 1), and "
+    "--has_header"
+)
 # Metrics of a user's own task; the first chooses the best checkpoint.
 _TWO_LABELS, _MORE_LABELS = ("accuracy", "f1", "matthews"), ("accuracy", "macro_f1")
 _METRICS = {REGRESS: ("pearson", "spearman"), MULTILABEL: ("micro_f1", "macro_f1", "accuracy")}
@@ -50,6 +54,8 @@ def find(config: FinetuneConfig, start: str | None) -> TaskSpec:
     source = _own_files(config)
     if config.kind == REGRESS:
         return TaskSpec(config.task_name, REGRESS, _given_labels(config) or (), _METRICS[REGRESS], source)
+    if config.kind == CHOOSE:
+        return TaskSpec(config.task_name, CHOOSE, numbered(source.columns.choices), ("accuracy",), source)
     labels = _given_labels(config)
     if labels is None and config.do_train:
         labels = _learned_labels(config, source)
@@ -100,7 +106,7 @@ def read_sets(config: FinetuneConfig, spec: TaskSpec, role: str) -> dict[str, li
 def model_files(spec: TaskSpec) -> dict[str, str]:
     """Returns by name the files without which a model of the task cannot be understood."""
     files = {}
-    if spec.labels:
+    if spec.labels and spec.kind != CHOOSE:
         files[LABELS_NAME] = "".join(f"{label}\n" for label in spec.labels)
     if spec.thresholds:
         files[THRESHOLDS_NAME] = "".join(f"{threshold}\n" for threshold in spec.thresholds)
@@ -122,7 +128,10 @@ def _own_files(config: FinetuneConfig) -> TableSource:
         if path is not None
     }
     label_advice = "mend the file"
-    if config.kind != REGRESS:
+    choices = config.choices()
+    if config.kind == CHOOSE:
+        label_advice += f": give the number of the right choice, from 0 to {len(choices) - 1}, or the name of its column"
+    elif config.kind != REGRESS:
         label_advice += ", or --labels" if config.labels else ", train with such rows too, or give --labels"
     if config.kind == TAG:
         columns = Columns(
@@ -130,9 +139,15 @@ def _own_files(config: FinetuneConfig) -> TableSource:
             LAST_COLUMN if config.label_column == "label" else config.label_column,
         )
         return TableSource(columns, files, "check --text_column and --label_column (numbers from 1)", label_advice)
-    return TableSource(
-        Columns(texts, config.label_column, config.id_column, needs_id=True), files, _ADVICE, label_advice, may_be_quoted=True
+    columns = Columns(
+        texts,
+        config.label_column,
+        config.id_column,
+        needs_id=True,
+        label_names=dict(zip(choices, numbered(choices))) if config.has_header else {},
+        choices=choices,
     )
+    return TableSource(columns, files, _ADVICE, label_advice, may_be_quoted=True)
 
 
 def _format(config: FinetuneConfig, path: str) -> str:

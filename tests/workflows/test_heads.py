@@ -9,7 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.data.records import parse_spec, serialize
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
-from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS, TAG
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG
 from bert_tf.tasks.spec import KINDS, Columns, Row, TableSource, TaskSpec
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -21,26 +21,35 @@ CONFIG = BertConfig(
     type_vocab_size=2, initializer_range=0.5,
 )  # fmt: skip
 LABELS = ("red", "green", "blue")
-METRICS = {CLASSIFY: "accuracy", REGRESS: "pearson", MULTILABEL: "micro_f1", TAG: "accuracy"}
-TEXTS = {kind: [("one two",), ("two",)] for kind in KINDS} | {TAG: [("one", "\u200b", "two"), ("two",)]}
+METRICS = {CLASSIFY: "accuracy", REGRESS: "pearson", MULTILABEL: "micro_f1", CHOOSE: "accuracy", TAG: "accuracy"}
+TEXTS = {kind: [("one two",), ("two",)] for kind in KINDS} | {
+    CHOOSE: [("one", "two", "one one", ""), ("two", "one", "two two", "one two")],
+    TAG: [("one", "\u200b", "two"), ("two",)],
+}
 ROWS = {
     CLASSIFY: ("green", "red"),
     REGRESS: (2.5, -1.0),
     MULTILABEL: (("red", "blue"), ()),
+    CHOOSE: ("2", "0"),
     TAG: (("green", "red", "blue"), ("blue",)),
 }
-INPUTS = {kind: {"text": ["one two", "two"]} for kind in KINDS} | {TAG: {"tokens": [["one", "\u200b", "two"], ["two", "", ""]]}}
+INPUTS = {kind: {"text": ["one two", "two"]} for kind in KINDS} | {
+    CHOOSE: {"text": ["one", "two"], "choices": [["two", "one one", ""], ["one", "two two", "one two"]]},
+    TAG: {"tokens": [["one", "\u200b", "two"], ["two", "", ""]]},
+}
 OUTPUTS = {
     CLASSIFY: {"label", "probabilities"},
     REGRESS: {"prediction"},
     MULTILABEL: {"probabilities", "given"},
+    CHOOSE: {"choice", "probabilities"},
     TAG: {"tags", "probabilities"},
 }
 
 
 def spec_of(kind):
-    labels = () if kind == REGRESS else LABELS
-    return TaskSpec("toy", kind, labels, (METRICS[kind],), TableSource(Columns(("text",)), {}))
+    labels = {REGRESS: (), CHOOSE: ("0", "1", "2")}.get(kind, LABELS)
+    choices = ("a", "b", "c") if kind == CHOOSE else ()
+    return TaskSpec("toy", kind, labels, (METRICS[kind],), TableSource(Columns(("text",), choices=choices), {}))
 
 
 @pytest.mark.parametrize("kind", KINDS)
