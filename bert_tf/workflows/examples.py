@@ -44,6 +44,8 @@ def batches(
     logging.info(
         "%s: %d examples, %d of them cut to %d pieces", split, len(lengths), featurizer.num_cut - cut_before, config.max_seq_length
     )
+    if len(lengths) != len(rows):
+        logging.info("%s: %d rows, some of them in several examples", split, len(rows))
     return batches_by_length(
         *(config, place, split, path, kind, lengths, batch_size, num_steps),
         axes=featurizer.axes,
