@@ -311,10 +311,12 @@ class BucketedBatches(Batches):
         return self._records.pick(numbers), length
 
     def _cut(self, batch, length):
-        along_seq = {feature.name for feature in self._kind.features if feature.shape[:1] == ("seq",)}
+        along_seq = {feature.name: feature.shape.index("seq") for feature in self._kind.features if "seq" in feature.shape}
         if len(self._plan.buckets) == 1:  # one static shape, which is what a TPU takes
             length = int(self._plan.buckets[0])
-        return {name: value[:, :length] if name in along_seq else value for name, value in batch.items()}
+        # [batch, ..., seq, ...] -> [batch, ..., length, ...]
+        cuts = {name: (slice(None),) * (1 + axis) + (slice(length),) for name, axis in along_seq.items()}
+        return {name: value[cuts[name]] if name in cuts else value for name, value in batch.items()}
 
 
 class PackedBatches(Batches):

@@ -13,8 +13,8 @@ from absl import logging
 
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError, one_line
-from bert_tf.tasks.rows import RawRow, parse_raw_rows, parse_rows
-from bert_tf.tasks.spec import TEST, Row, TaskSpec, TfdsSource, role
+from bert_tf.tasks.rows import parse_raw_rows, parse_rows
+from bert_tf.tasks.spec import TEST, RawRow, Row, TaskSpec, TfdsSource, role
 
 
 class MissingSplit(InputError):

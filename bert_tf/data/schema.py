@@ -6,7 +6,7 @@ tables.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Roles: what a feature is to the model.
 INPUT = "input"  # the encoder reads it
@@ -97,6 +97,27 @@ REGRESSION = RecordKind("regression", (*ENCODER_INPUTS, Feature("label_ids", (),
 
 # For each label whether the example has it.
 MULTILABEL = RecordKind("multilabel", (*ENCODER_INPUTS, Feature("label_ids", ("labels",), "int64", TARGET, below=2), IS_REAL))
+
+# A sequence for each choice, and the number of the right one.
+CHOICE = RecordKind(
+    "choice",
+    (
+        *(replace(feature, shape=("choices", *feature.shape)) for feature in ENCODER_INPUTS),
+        Feature("label_ids", (), "int64", TARGET, below="choices"),
+        IS_REAL,
+    ),
+)
+
+# A label for each token, at its first piece: where label_mask is 1. Tokens of the context, and further pieces, have none.
+TAGGING = RecordKind(
+    "tagging",
+    (
+        *ENCODER_INPUTS,
+        Feature("label_ids", ("seq",), "int64", TARGET, below="labels"),
+        Feature("label_mask", ("seq",), "int64", WEIGHT, below=2),
+        IS_REAL,
+    ),
+)
 
 # Windows to predict; to train on they have the answer's place too. Files of the original hold real windows only.
 SQUAD = RecordKind("question answering", (Feature("unique_ids", (), "int64", INPUT), *ENCODER_INPUTS, IS_REAL))

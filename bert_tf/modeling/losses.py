@@ -156,6 +156,21 @@ def multilabel_sums(logits: Batch, batch: Batch) -> Sums:
     }
 
 
+def tagging_weights(batch: Batch) -> Weights:
+    """Returns `tagger` float32[batch, seq]: 1 where a token is tagged."""
+    return {"tagger": tf.cast(batch["label_mask"] * batch["is_real_example"][:, None], tf.float32)}
+
+
+def tagging_sums(logits: Batch, batch: Batch) -> Sums:
+    """Returns the sums behind tagger_loss, the mean over the tokens of a batch, and tagger_accuracy.
+
+    Args:
+      logits: What `TaggingModel` returns.
+      batch: label_ids and label_mask int[batch, seq], is_real_example int[batch].
+    """
+    return _class_sums("tagger", logits["classifier"], batch["label_ids"], tagging_weights(batch)["tagger"])
+
+
 def squad_weights(batch: Batch) -> Weights:
     """Returns `squad` float32[batch]: 0 for what only fills up."""
     return {"squad": tf.cast(batch["is_real_example"], tf.float32)}
@@ -185,6 +200,7 @@ PRETRAINING = Objective(pretraining_weights, pretraining_sums)
 CLASSIFICATION = Objective(classification_weights, classification_sums)
 REGRESSION = Objective(regression_weights, regression_sums)
 MULTILABEL = Objective(multilabel_weights, multilabel_sums)
+TAGGING = Objective(tagging_weights, tagging_sums)
 SQUAD = Objective(squad_weights, squad_sums)
 
 

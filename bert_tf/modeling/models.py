@@ -73,6 +73,48 @@ class ClassificationModel(keras.Model):
         return {"classifier": self.classifier(encoded["pooled_output"], training=training, seed=seed)}
 
 
+class ChoiceModel(ClassificationModel):
+    """Which of several sequences is right: one vector scores the pooled output of each (BERT paper, section 4.4)."""
+
+    def call(self, batch, training=False, seed=None):
+        """Returns logits: {"classifier": float32[batch, choices]}.
+
+        Args:
+          batch: The encoder's inputs int[batch, choices, seq].
+          training: Whether dropout is on.
+          seed: int32[2] behind all dropout masks, or None.
+        """
+        shape = tf.shape(batch["input_ids"])
+        # [batch, choices, seq] -> [batch x choices, seq]
+        inputs = {name: tf.reshape(batch[name], [-1, shape[2]]) for name in ENCODER_INPUTS}
+        scores = super().call(inputs, training=training, seed=seed)["classifier"]
+        return {"classifier": tf.reshape(scores, shape[:2])}  # [batch x choices, 1] -> [batch, choices]
+
+
+class TaggingModel(keras.Model):
+    """An answer for every piece: a linear layer on every vector of the encoder (BERT paper, section 5.3)."""
+
+    def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
+        """Takes the model's shape, the number of labels, and the encoder's `recompute` and `fuse`."""
+        super().__init__(name="tagging", **options)
+        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
+        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype="float32")
+        self.classifier.build((None, None, config.hidden_size))
+        self.built = True
+
+    def call(self, batch, training=False, seed=None):
+        """Returns logits: {"classifier": float32[batch, seq, labels]}, padding included.
+
+        Args:
+          batch: The encoder's inputs int[batch, seq].
+          training: Whether dropout is on.
+          seed: int32[2] behind all dropout masks, or None.
+        """
+        encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
+        # [batch, seq, hidden] -> [batch, seq, labels]
+        return {"classifier": self.classifier(encoded["sequence_output"], training=training, seed=seed)}
+
+
 class QuestionAnsweringModel(keras.Model):
     """Where an answer begins and where it ends: a linear layer on every vector of the encoder (BERT paper, section 4.2)."""
 

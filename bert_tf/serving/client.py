@@ -14,7 +14,7 @@ class Predictor:
 
     Attributes:
       path: The version directory.
-      input_names: What the signature takes: text, and text_pair for tasks on pairs; or question and context.
+      input_names: What the signature takes: text, and text_pair for tasks on pairs; question and context; tokens; or text and choices.
       labels: What `probabilities` are of, in their order; empty where the model is no classifier.
     """
 
@@ -36,7 +36,8 @@ class Predictor:
         """Returns for each text, or pair of texts, the model's outputs by name as plain Python values.
 
         A model that answers questions takes them as texts and their contexts as second texts. An encoder's sequence_output is one
-        vector a piece of the text, [CLS] and [SEP] included, without padding.
+        vector a piece of the text, [CLS] and [SEP] included, without padding. A tagger takes texts whose tokens have white space between,
+        and tells `tokens` too.
 
         Raises:
           InputError: The model takes pairs and none are given, or the reverse, or it takes no raw text; or the texts are no lists of
@@ -50,6 +51,10 @@ class Predictor:
             if pairs is None:
                 raise InputError(f"{self.path}: answers questions on contexts; give the contexts too, as second texts")
             names = {"text": "question", "text_pair": "context"}
+        elif self.input_names == ["choices", "text"]:
+            raise InputError(f"{self.path}: chooses one of several texts; ask it from Python, by Predictor.choose")
+        elif self.input_names == ["tokens"] and pairs is None:
+            return self.tag([text.split() for text in texts])
         elif self.input_names == ["text"] and pairs is not None:
             raise InputError(f"{self.path}: takes one text, not pairs; leave the second texts out")
         elif self.input_names == ["text", "text_pair"] and pairs is None:
@@ -68,6 +73,45 @@ class Predictor:
         if mask is not None:
             outputs["sequence_output"] = [row[: int(kept.sum())] for row, kept in zip(outputs["sequence_output"], mask)]
         return [{name: _plain(values[row]) for name, values in outputs.items()} for row in range(len(texts))]
+
+    def choose(self, texts: Sequence[str], choices: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """Returns for each text the number of the choice that fits it best, from 0, and each choice's probability.
+
+        Raises:
+          InputError: The model does not choose, or there are not as many choices for each text.
+        """
+        if self.input_names != ["choices", "text"]:
+            raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not text and choices; give what it takes")
+        if len(texts) != len(choices) or len(set(map(len, choices))) > 1:
+            raise InputError(f"{len(texts)} texts and {len(choices)} lists of choices; give a list for each text, all of the same length")
+        if len(texts) == 0:
+            return []
+        outputs = self._signature(text=tf.constant(list(texts), tf.string), choices=tf.constant([list(row) for row in choices], tf.string))
+        numbers, probabilities = (outputs[name].numpy().tolist() for name in ("choice", "probabilities"))
+        return [{"choice": number, "probabilities": row} for number, row in zip(numbers, probabilities)]
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """Returns for each sentence its tokens, their tags, and their probabilities, a list a token.
+
+        Raises:
+          InputError: The model is no tagger, or a token is empty.
+        """
+        if self.input_names != ["tokens"]:
+            raise InputError(f"{self.path}: its signature takes {', '.join(self.input_names)}, not tokens; give what it takes")
+        if any(not token for tokens in sentences for token in tokens):
+            raise InputError("a token is empty; leave it out")
+        width = max(map(len, sentences), default=0)
+        rows = [[*tokens, *[""] * (width - len(tokens))] for tokens in sentences]
+        outputs = self._signature(tokens=tf.constant(rows, tf.string, [len(rows), width]))
+        tags, probabilities = (outputs[name].numpy() for name in ("tags", "probabilities"))
+        return [
+            {
+                "tokens": list(tokens),
+                "tags": [tag.decode("utf-8") for tag in tags[row][: len(tokens)]],
+                "probabilities": probabilities[row][: len(tokens)].tolist(),
+            }
+            for row, tokens in enumerate(sentences)
+        ]
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """What a SavedModel answers: raw text, ids or serialized examples in, named outputs out; core TensorFlow operations only."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -9,7 +10,10 @@ from bert_tf.data.schema import ENCODER_INPUTS
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece_graph import GraphTokenizer
 
-_INPUT_NAMES = tuple(feature.name for feature in ENCODER_INPUTS)
+# A sentence to ask a fresh export, so that what was written is known to answer as the model does.
+PROBE = "The sky is blue."
+
+INPUT_NAMES = tuple(feature.name for feature in ENCODER_INPUTS)
 
 
 class ServingModule(tf.Module):
@@ -58,13 +62,28 @@ class ServingModule(tf.Module):
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Returns the signatures by name: `ids` and `examples`, and with a vocabulary `serving_default` on raw text."""
-        ids_spec = [{name: tf.TensorSpec([None, None], tf.int32, name) for name in _INPUT_NAMES}]
         signatures = {
-            "ids": tf.function(self.outputs, input_signature=ids_spec, autograph=False),
+            "ids": tf.function(self.outputs, input_signature=[self.ids_spec()], autograph=False),
             "examples": tf.function(self._from_examples, input_signature=[tf.TensorSpec([None], tf.string, "examples")], autograph=False),
         }
         signatures["serving_default"] = signatures["ids"] if self.tokenizer is None else self.text_signature()
         return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+    def ids_spec(self) -> dict[str, tf.TensorSpec]:
+        """Returns what the signature `ids` takes: int32[batch, seq] each."""
+        return {name: tf.TensorSpec([None, None], tf.int32, name) for name in INPUT_NAMES}
+
+    def example_shape(self) -> list[int]:
+        """Returns the shape of the encoder's inputs in a serialized example."""
+        return [self.max_seq_length]
+
+    def probes(self) -> list[dict[str, Any]]:
+        """Returns what to ask a fresh export: for each probe its `signature` and that one's inputs by name."""
+        texts = {"text": [PROBE, ""]} | ({"text_pair": ["", PROBE]} if self.is_pair else {})
+        return [
+            {"signature": "serving_default", **texts},
+            {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]},
+        ]
 
     def text_signature(self) -> tf.types.experimental.PolymorphicFunction:
         """Returns the function on raw text: `text`, and `text_pair` where texts come in pairs."""
@@ -75,7 +94,7 @@ class ServingModule(tf.Module):
         return tf.function(lambda text, text_pair: self.outputs(self.pack(text, text_pair)), input_signature=pair_spec, autograph=False)
 
     def _from_examples(self, examples):
-        spec = {name: tf.io.FixedLenFeature([self.max_seq_length], tf.int64) for name in _INPUT_NAMES}
+        spec = {name: tf.io.FixedLenFeature(self.example_shape(), tf.int64) for name in INPUT_NAMES}
         parsed = tf.io.parse_example(examples, spec)
         return self.outputs({name: tf.cast(value, tf.int32) for name, value in parsed.items()})
 

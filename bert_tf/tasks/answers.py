@@ -1,4 +1,4 @@
-"""What a task asks of a text, by the task's kind: one label of several, a number, or any of several labels.
+"""What a task asks of a text, by the task's kind: one label of several, a number, any of several labels; more in `choices.py`, `tags.py`.
 
 All that depends on the kind alone and needs no TensorFlow is here, a class a kind: how a label is read, what is written to TFRecords
 for it, how logits are scored and told. What TensorFlow needs to know of a kind is in `workflows/heads.py`.
@@ -17,9 +17,9 @@ from bert_tf.tasks.logits import Logits, log_softmax, sigmoid, softmax
 from bert_tf.tasks.metrics import CLASS_METRICS, NUMBER_METRICS, SET_METRICS, Ids, Metrics, Numbers, Sets, compute
 from bert_tf.tasks.predictions import number_lines, prediction_lines, set_lines
 
-CLASSIFY, REGRESS, MULTILABEL = "classify", "regress", "multilabel"
+CLASSIFY, REGRESS, MULTILABEL, CHOOSE, TAG = "classify", "regress", "multilabel", "choose", "tag"
 
-# A label of the list, a number, or labels of the list in its order.
+# A label of the list, a number, labels of the list in its order, or a label a token.
 Label = str | float | tuple[str, ...]
 Feature = int | float | list[int]
 
@@ -41,12 +41,14 @@ class Answer(abc.ABC):
       always: Those of them that every evaluation tells, whatever the task's own are.
       num_outputs: How many numbers the model gives for a row.
       labels: The labels; a label's id is its place here.
+      predictions_name: The file of what `prediction_lines` yields.
     """
 
     metrics: Metrics
     always: tuple[str, ...] = ()
     num_outputs: int
     labels: tuple[str, ...] = ()
+    predictions_name = "predictions.tsv"
 
     @abc.abstractmethod
     def read(self, text: str) -> Label:
@@ -88,8 +90,11 @@ class Answer(abc.ABC):
         """Yields the lines of test_results.tsv: numbers alone, no header, as google-research/bert writes them."""
 
     @abc.abstractmethod
-    def prediction_lines(self, ids: Sequence[str], logits: Logits) -> Iterator[str]:
-        """Yields the lines of predictions.tsv: a header, then for each row its id, the answer, and what else the model says of it."""
+    def prediction_lines(self, ids: Sequence[str], texts: Sequence[Sequence[str]], logits: Logits) -> Iterator[str]:
+        """Yields the lines of predictions.tsv: a header, then for each row its id, the answer, and what else the model says of it.
+
+        `texts` are the rows' texts, for answers that are about parts of them.
+        """
 
     @abc.abstractmethod
     def _targets(self, labels: Sequence[Label]) -> npt.NDArray[np.generic]:
@@ -132,7 +137,7 @@ class OneLabel(Answer):
             return text
         if text in UNLABELLED:
             raise Unlabelled
-        raise ValueError(_not_one_of(self.labels))
+        raise ValueError(reports.not_one_of(self.labels))
 
     def feature(self, label: Label | None) -> int:
         """Returns the label's id; 0 without a label."""
@@ -153,7 +158,7 @@ class OneLabel(Answer):
         """Yields each row's probabilities."""
         return number_lines(softmax(logits))
 
-    def prediction_lines(self, ids: Sequence[str], logits: Logits) -> Iterator[str]:
+    def prediction_lines(self, ids: Sequence[str], texts: Sequence[Sequence[str]], logits: Logits) -> Iterator[str]:
         """Yields id, the likeliest label and each label's probability."""
         return prediction_lines(ids, self.labels, softmax(logits))
 
@@ -205,7 +210,7 @@ class Number(Answer):
         """Yields each row's number."""
         return number_lines(logits)
 
-    def prediction_lines(self, ids: Sequence[str], logits: Logits) -> Iterator[str]:
+    def prediction_lines(self, ids: Sequence[str], texts: Sequence[Sequence[str]], logits: Logits) -> Iterator[str]:
         """Yields id and number."""
         yield "id\tprediction"
         for id, line in zip(ids, number_lines(logits), strict=True):
@@ -252,7 +257,7 @@ class SomeLabels(Answer):
         given = split_labels(text, self.separator)
         unknown = next((label for label in given if label not in self.labels), None)
         if unknown is not None:
-            raise ValueError(("" if given == [unknown] else f"holds {unknown!r}, which ") + _not_one_of(self.labels))
+            raise ValueError(("" if given == [unknown] else f"holds {unknown!r}, which ") + reports.not_one_of(self.labels))
         return tuple(label for label in self.labels if label in given)
 
     def feature(self, label: Label | None) -> list[int]:
@@ -270,7 +275,7 @@ class SomeLabels(Answer):
         """Yields each row's probabilities."""
         return number_lines(sigmoid(logits))
 
-    def prediction_lines(self, ids: Sequence[str], logits: Logits) -> Iterator[str]:
+    def prediction_lines(self, ids: Sequence[str], texts: Sequence[Sequence[str]], logits: Logits) -> Iterator[str]:
         """Yields id, the labels given and each label's probability."""
         return set_lines(ids, self.labels, sigmoid(logits), self._predicted(logits), self.separator)
 
@@ -292,8 +297,3 @@ class SomeLabels(Answer):
 def split_labels(text: str, separator: str) -> list[str]:
     """Returns the labels in a multilabel column: `split_labels("red, blue", ",")` is red and blue, and of an empty text there are none."""
     return [label for label in (part.strip() for part in text.split(separator)) if label]
-
-
-def _not_one_of(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - reports.FEW_LABELS} more" if len(labels) > reports.FEW_LABELS else ""
-    return f"is not one of {', '.join(labels[: reports.FEW_LABELS])}{more}"

@@ -79,6 +79,7 @@ SET_METRICS: Metrics = {"micro_f1": micro_f1, "macro_f1": macro_f1, "accuracy": 
 
 _TWO_CLASSES = ("f1", "matthews")
 _ALL_THE_SAME = "all rows have the same label, or the same prediction"
+_NO_ENTITY = "no token is labelled or predicted as part of an entity"
 _WHY_UNDEFINED = {
     "f1": "no row is labelled or predicted as the positive class",
     "matthews": "all rows have the same label",
@@ -86,6 +87,9 @@ _WHY_UNDEFINED = {
     "spearman": _ALL_THE_SAME,
     "micro_f1": "no row has a label, labelled or predicted",
     "macro_f1": "no row has a label, labelled or predicted",
+    "entity_f1": _NO_ENTITY,
+    "entity_precision": _NO_ENTITY,
+    "entity_recall": _NO_ENTITY,
 }
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation found, label by label: the lines of confusion_matrix.tsv and label_scores.tsv."""
+"""What is told label by label: the lines of confusion_matrix.tsv and label_scores.tsv, and which labels there are."""
 
 from collections.abc import Iterator, Sequence
 
@@ -40,6 +40,12 @@ def label_score_lines(names: Sequence[str], labels: Sets, predictions: Sets) -> 
     for name, hits, rows, chosen in zip(names, right, has, predicted):
         figures = (_share(hits, chosen), _share(hits, rows), _share(2 * hits, rows + chosen))
         yield "\t".join([name, *figures, str(rows), str(chosen)])
+
+
+def not_one_of(labels: Sequence[str]) -> str:
+    """Returns what is wrong with a label that is none of these: "is not one of red, green"."""
+    more = f" and {len(labels) - FEW_LABELS} more" if len(labels) > FEW_LABELS else ""
+    return f"is not one of {', '.join(labels[:FEW_LABELS])}{more}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,4 +1,4 @@
-"""Lines of a file -> rows: tab-separated values, CSV, or a JSON object a line.
+"""Lines of a file -> rows: tab-separated values, CSV, or a JSON object a line; in `column_files.py` a token a line.
 
 In tab-separated values quotes are characters like any other, as google-research/bert reads these files (`csv.QUOTE_NONE`): a sentence
 may begin with a quotation mark that another column, or nothing, closes.
@@ -8,34 +8,18 @@ import csv
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from absl import logging
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.spec import CSV, JSONL, QUOTED_TSV, TEST, TSV, Row, TableFile, TaskSpec, role
+from bert_tf.tasks.column_files import parse_sentences
+from bert_tf.tasks.spec import COLUMNS, CSV, JSONL, QUOTED_TSV, TEST, TSV, RawRow, Row, TableFile, TaskSpec, role
 
 _MOST_NAMED_COLUMNS = 20
 
 # A line's number, from 1, and its fields: in the header's order, or by name.
 Fields = Sequence[str]
 Numbered = Iterator[tuple[int, Fields]]
-
-
-class RawRow(NamedTuple):
-    """A row whose label has not been looked at: what a file says, as text.
-
-    Attributes:
-      id: Its id, or its number from 0.
-      texts: Its texts.
-      label: Its label, by the task's own name; None in a test split.
-      where: File and line, for error messages.
-    """
-
-    id: str
-    texts: tuple[str, ...]
-    label: str | None
-    where: str
 
 
 def parse_rows(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> Iterator[Row]:
@@ -61,6 +45,9 @@ def parse_rows(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> I
 def parse_raw_rows(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> Iterator[RawRow]:
     """Yields the rows of one split, whatever their labels are: arguments and errors as of `parse_rows`."""
     file = spec.table.files[split]
+    if file.format == COLUMNS:
+        yield from parse_sentences(lines, spec, split, path)
+        return
     rows = _objects(lines, spec, split, path) if file.format == JSONL else _records(lines, file, spec, split, path)
     count = 0
     for number, values in rows:
@@ -72,7 +59,7 @@ def parse_raw_rows(lines: Iterable[str], spec: TaskSpec, split: str, path: str) 
             raise InputError(f"{where}: id {id!r} holds a tab or a line break, which predictions.tsv cannot; give another id column")
         yield RawRow(
             id,
-            tuple(values[column] for column in columns.texts),
+            tuple(values[column] for column in (*columns.texts, *columns.choices)),
             label if label is None else columns.label_names.get(label, label),
             where,
         )

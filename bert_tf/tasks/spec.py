@@ -7,26 +7,46 @@ The kind fixes the features, the head and its loss, how predictions are written,
 | classify   | one or two texts and one label of a fixed list | a probability of each label  | label_ids int64[], its index       |
 | regress    | one or two texts and a number                  | a number                     | label_ids float32[], the number    |
 | multilabel | one or two texts and any labels of a list      | a probability of each label  | label_ids int64[labels], 0s and 1s |
+| choose     | one or two texts, several that may follow, and | a score of each choice       | label_ids int64[], its number      |
+|            | which of these does, numbered from 0           |                              |                                    |
+| tag        | the tokens of a sentence and a label for each  | a probability of each label, | label_ids int64[seq], and          |
+|            |                                                | for each token               | label_mask int64[seq], where       |
 
-What a kind does is in `tasks/answers.py`; what TensorFlow needs of it in `workflows/heads.py`.
+What a kind does is in `tasks/answers.py`, `tasks/choices.py` and `tasks/tags.py`; what TensorFlow needs of it in `workflows/heads.py`.
 """
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import metrics as task_metrics
-from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS, Answer, Feature, Label, Number, OneLabel, SomeLabels, Unlabelled
+from bert_tf.tasks.answers import (
+    CHOOSE,
+    CLASSIFY,
+    MULTILABEL,
+    REGRESS,
+    TAG,
+    Answer,
+    Feature,
+    Label,
+    Number,
+    OneLabel,
+    SomeLabels,
+    Unlabelled,
+)
+from bert_tf.tasks.choices import Choice
+from bert_tf.tasks.tags import Tags
 
-KINDS = (CLASSIFY, REGRESS, MULTILABEL)
+KINDS = (CLASSIFY, REGRESS, MULTILABEL, CHOOSE, TAG)
 
 # What a split is for. A task may have further dev and test sets, "dev_mismatched" say, which the same model is asked for.
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 
-# How the rows of a file are written. In TSV quotes are characters like any other.
-TSV, QUOTED_TSV, CSV, JSONL = FORMATS = ("tsv", "quoted_tsv", "csv", "jsonl")
+# How the rows of a file are written. In TSV quotes are characters like any other; in COLUMNS a line is a token, and a row a sentence.
+TSV, QUOTED_TSV, CSV, JSONL, COLUMNS = FORMATS = ("tsv", "quoted_tsv", "csv", "jsonl", "columns")
 
 
 def role(split: str) -> str:
@@ -51,15 +71,35 @@ class Row:
 
     Attributes:
       id: What the source calls it: its index column, or its number from 0 where there is none.
-      texts: Its texts, in the order of the task's text columns.
+      texts: Its texts, in the order of the task's text columns, and its choices; where tokens are tagged, the tokens.
       label: What its kind has for a label; None in a test split, whose labels are never read.
       where: File and line, for error messages.
+      document: The number of the document that it is from, where the source tells documents.
     """
 
     id: str
     texts: tuple[str, ...]
     label: Label | None
     where: str
+    document: int | None = None
+
+
+class RawRow(NamedTuple):
+    """A row whose label has not been looked at: what a file says, as text.
+
+    Attributes:
+      id: Its id, or its number from 0.
+      texts: Its texts.
+      label: Its label, by the task's own name; None in a test split.
+      where: File and line, for error messages.
+      document: The number of the document that it is from, where the file tells documents.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    label: str | None
+    where: str
+    document: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +112,7 @@ class Columns:
       id: The column of the id, in sources that have one; elsewhere rows are numbered from 0.
       needs_id: Whether it must be there.
       label_names: The source's names of the labels, where they are not the task's.
+      choices: The columns of the choices, in a task that chooses; a second text is then what each of them begins with.
     """
 
     texts: tuple[str, ...]
@@ -79,6 +120,7 @@ class Columns:
     id: str | None = "index"
     needs_id: bool = False
     label_names: Mapping[str, str] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,6 +231,8 @@ class TaskSpec:
         for source in (self.table, self.tfds):
             if source and not 1 <= len(source.columns.texts) <= 2:
                 raise InputError(f"task {self.name}: {len(source.columns.texts)} text columns; give one or two")
+            if source and len(source.columns.choices) != (len(self.labels) if self.kind == CHOOSE else 0):
+                raise InputError(f"task {self.name}: {len(source.columns.choices)} columns of choices, {len(self.labels)} labels")
         task_metrics.check(self.metrics, answer.metrics, len(self.labels), f"task {self.name}")
 
     @cached_property
@@ -196,6 +240,8 @@ class TaskSpec:
         """What the task asks for: its kind, with its labels."""
         if self.kind == MULTILABEL:
             return SomeLabels(self.labels, self.label_separator, self.thresholds)
+        if self.kind in (CHOOSE, TAG):
+            return Choice(self.labels) if self.kind == CHOOSE else Tags(self.labels)
         return Number(self.labels, self.span) if self.kind == REGRESS else OneLabel(self.labels)
 
     @property
@@ -207,7 +253,8 @@ class TaskSpec:
         """Returns the columns without which there are no rows of the split."""
         columns = self.table.columns
         label = [] if role(split) == TEST else [columns.label]
-        return [*columns.texts, *self.table.files[split].only, *label, *([columns.id] if columns.id and columns.needs_id else [])]
+        id = [columns.id] if columns.id and columns.needs_id else []
+        return [*columns.texts, *columns.choices, *self.table.files[split].only, *label, *id]
 
     def sets(self, role_: str) -> list[str]:
         """Returns the splits for that purpose, the main one first."""
@@ -229,17 +276,17 @@ class TaskSpec:
         """Returns a record's label_ids."""
         return self.answer.feature(label)
 
-    def make_row(self, split: str, id: str, texts: Sequence[str], label: str | None, where: str) -> Row:
+    def make_row(self, split: str, id: str, texts: Sequence[str], label: str | None, where: str, document: int | None = None) -> Row:
         """Returns a row, its label checked. `label` is ignored in a test split: published test sets hold -1, or any constant.
 
         Raises:
           InputError: A label that the task does not have, or none where the split needs one.
         """
         if role(split) == TEST:
-            return Row(id, tuple(texts), None, where)
+            return Row(id, tuple(texts), None, where, document)
         label = (label or "").strip()
         try:
-            return Row(id, tuple(texts), self.answer.read(label), where)
+            return Row(id, tuple(texts), self.answer.read(label), where, document)
         except Unlabelled as error:
             known = f"one of {', '.join(self.labels)}" if self.labels else "a number"
             raise InputError(

@@ -8,8 +8,9 @@ builder. File names and row counts of the leaderboard are GLUE's.
 from dataclasses import replace
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import CLASSIFY, REGRESS
-from bert_tf.tasks.spec import DEV, TEST, TRAIN, Columns, LeaderboardFile, TableFile, TableSource, TaskSpec, TfdsSource
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, REGRESS, TAG
+from bert_tf.tasks.spec import COLUMNS, CSV, DEV, TEST, TRAIN, Columns, LeaderboardFile, TableFile, TableSource, TaskSpec, TfdsSource
+from bert_tf.tasks.tags import ENTITY_METRICS
 
 _FILES = {TRAIN: TableFile(("train.tsv",)), DEV: TableFile(("dev.tsv",)), TEST: TableFile(("test.tsv",))}
 _TFDS_SPLITS = {TRAIN: ("train",), DEV: ("validation",), TEST: ("test",)}
@@ -156,6 +157,38 @@ TASKS = (
                 ),
                 DEV: TableFile(("xnli.dev.tsv",), only={"language": "{language}"}),
                 TEST: TableFile(("xnli.test.tsv",), only={"language": "{language}"}),
+            },
+        ),
+    ),
+    # which ending follows? Every ending begins with the same few words (sent2)
+    TaskSpec(
+        "swag",
+        CHOOSE,
+        labels=("0", "1", "2", "3"),
+        metrics=("accuracy",),
+        table=TableSource(
+            Columns(("sent1", "sent2"), id=None, choices=("ending0", "ending1", "ending2", "ending3")),
+            {
+                TRAIN: TableFile(("train.csv",), format=CSV),
+                DEV: TableFile(("val.csv",), format=CSV),
+                TEST: TableFile(("test.csv",), format=CSV),
+            },
+        ),
+    ),
+    # named entities in news of 1996: files of the shared task, or of those that hand them on under plainer names
+    TaskSpec(
+        "conll2003",
+        TAG,
+        labels=("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC"),
+        metrics=ENTITY_METRICS,
+        table=TableSource(
+            Columns(("1",), label="4"),
+            {
+                TRAIN: TableFile(("eng.train", "train.txt"), format=COLUMNS),
+                DEV: TableFile(("eng.testa", "valid.txt"), format=COLUMNS),
+                # its test set's tags are public, and the figure that is told of it is the one on them
+                "dev_test": TableFile(("eng.testb", "test.txt"), format=COLUMNS),
+                TEST: TableFile(("eng.testb", "test.txt"), format=COLUMNS),
             },
         ),
     ),

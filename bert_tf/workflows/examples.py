@@ -36,14 +36,17 @@ def batches(
     lengths: list[int] = []
 
     def records():
-        for row in rows:
-            features = featurizer(row)
-            lengths.append(sum(features["input_mask"]))
+        for features in featurizer.records(rows):
+            lengths.append(featurizer.length(features))
             yield serialize(features, kind)
 
     write_records([path], records())
-    logging.info("%s: %d examples, %d of them cut to %d pieces", split, len(rows), featurizer.num_cut - cut_before, config.max_seq_length)
+    logging.info(
+        "%s: %d examples, %d of them cut to %d pieces", split, len(lengths), featurizer.num_cut - cut_before, config.max_seq_length
+    )
+    if len(lengths) != len(rows):
+        logging.info("%s: %d rows, some of them in several examples", split, len(rows))
     return batches_by_length(
         *(config, place, split, path, kind, lengths, batch_size, num_steps),
-        axes={"seq": config.max_seq_length, "labels": featurizer.num_outputs},
+        axes=featurizer.axes,
     )

@@ -12,7 +12,6 @@ from absl import logging
 from bert_tf.config import BertConfig, FinetuneConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.export import export
-from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, role
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -21,9 +20,6 @@ from bert_tf.workflows import examples, run_directory, task_results, task_rows
 from bert_tf.workflows.epochs import num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
 from bert_tf.workflows.training_run import open_run
-
-# A sentence to ask a fresh export, so that what was written is known to answer as the model does.
-_PROBE = "The sky is blue."
 
 
 def run(config: FinetuneConfig) -> dict[str, Any]:
@@ -38,9 +34,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     spec = task_rows.find(config, run_directory.start_of(config))
     rows = _rows(config, spec)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    num_steps = num_train_steps(config, len(rows[TRAIN])) if config.do_train else 0
-
-    featurizer = Featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
     files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec)
     results: dict[str, Any] = {}
     with open_run(
@@ -61,7 +56,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
             return examples.batches(config, training, split, rows[split], featurizer, head.records, batch_size, num_steps)
 
         def logits(split, batch_size):
-            return training.predict(batches(split, batch_size))["classifier"]
+            return featurizer.collect(rows[split], training.predict(batches(split, batch_size))["classifier"])
 
         def dev_scores():
             return task_results.scores_of(spec, DEV, rows[DEV], logits(DEV, config.eval_batch_size))
@@ -108,10 +103,11 @@ def _made_from(rows: Sequence[Row], vocab: Vocabulary, spec: TaskSpec) -> dict[s
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:
-    """Returns a hash of the rows' texts and labels, in hexadecimal."""
+    """Returns a hash of the rows' texts and labels, and of their documents where they are told, in hexadecimal."""
     digest = hashlib.sha256()
     for row in rows:
-        digest.update(repr((row.texts, row.label)).encode())
+        told = (row.texts, row.label) if row.document is None else (row.texts, row.label, row.document)
+        digest.update(repr(told).encode())
     return digest.hexdigest()
 
 
@@ -124,20 +120,14 @@ def _export(
     spec: TaskSpec,
     files: Mapping[str, str],
 ) -> str:
-    is_pair = spec.num_texts == 2
     module = head.module(
         spec.answer,
         model=model,
         vocab=vocab,
         do_lower_case=bool(model_config.do_lower_case),
         max_seq_length=config.max_seq_length,
-        is_pair=is_pair,
+        is_pair=spec.num_texts == 2,
     )
-    texts = {"text": [_PROBE, ""]} | ({"text_pair": ["", _PROBE]} if is_pair else {})
-    probes = [
-        {"signature": "serving_default", **texts},
-        {"signature": "ids", "input_ids": [[0, 1]], "input_mask": [[1, 1]], "segment_ids": [[0, 0]]},
-    ]
-    path = export(module, os.path.join(config.output_dir, "export"), files, probes)
+    path = export(module, os.path.join(config.output_dir, "export"), files, module.probes())
     logging.info("exported to %s", path)
     return path

@@ -17,7 +17,7 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
     """Returns one dict a text: the text, text_pair where there is one, and the model's outputs; prints them as JSON lines.
 
     A classifier's outputs are the label, or the labels where there may be several, and each label's probability by its name; those of a
-    model that predicts numbers are `prediction`.
+    model that predicts numbers are `prediction`, and those of one that tags tokens `tokens`, cut at white space, and `tags`.
     """
     output = None
     if config.output_file is not None:
@@ -43,6 +43,8 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
 
 
 def _named(output: dict[str, Any], labels: list[str]) -> dict[str, Any]:
+    if "tags" in output:
+        return {name: output[name] for name in ("tokens", "tags")}
     if not labels:
         return output
     if len(labels) != len(output["probabilities"]):

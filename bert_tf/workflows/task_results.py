@@ -19,7 +19,7 @@ def scores_of(spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarra
       spec: The task.
       split: Which set the rows are.
       rows: The evaluated rows.
-      logits: float32[rows, outputs].
+      logits: float32[rows, outputs], or what the task's answer takes instead.
     """
     labels = [row.label for row in rows]
     scores = spec.answer.scores(spec.metrics, labels, logits)
@@ -43,9 +43,10 @@ def write_tables(folder: str, spec: TaskSpec, split: str, rows: Sequence[Row], l
 
 
 def write_predictions(folder: str, spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray) -> None:
-    """Writes test_results.tsv, as the original does, and predictions.tsv, which says of which row and of what the numbers are."""
+    """Writes test_results.tsv, as the original does, and the predictions, which say of which row and of what the numbers are."""
     _write(folder, "test_results.tsv", split, spec.answer.result_lines(logits))
-    path = _write(folder, "predictions.tsv", split, spec.answer.prediction_lines([row.id for row in rows], logits))
+    lines = spec.answer.prediction_lines([row.id for row in rows], [row.texts for row in rows], logits)
+    path = _write(folder, spec.answer.predictions_name, split, lines)
     logging.info("%d predictions in %s", len(rows), path)
 
 

@@ -63,7 +63,7 @@ def test_thresholds_apply_to_probabilities_in_scores_and_predictions_alike():
     for thresholds, given, micro_f1 in (((0.6,) * 3, "red,blue", 1.0), ((), "red,green,blue", 0.8), ((0.7, 0.5, 0.5), "green,blue", 0.5)):
         answer = SomeLabels(COLOURS, thresholds=thresholds)
         assert answer.scores(["micro_f1"], [("red", "blue")], LOGITS)["micro_f1"] == pytest.approx(micro_f1)
-        header, line = answer.prediction_lines(["7"], LOGITS)
+        header, line = answer.prediction_lines(["7"], [("x",)], LOGITS)
         assert header == "id\tlabels\tprobability_red\tprobability_green\tprobability_blue"
         id, labels, *probabilities = line.split("\t")
         assert (id, labels) == ("7", given)
@@ -101,7 +101,7 @@ def test_large_logits_do_not_overflow():
 def test_numbers_are_told_as_they_are():
     logits = np.float32([[3.25], [-0.5]])
     assert list(Number().result_lines(logits)) == ["3.25", "-0.5"]
-    assert list(Number().prediction_lines(["a", "b"], logits)) == ["id\tprediction", "a\t3.25", "b\t-0.5"]
+    assert list(Number().prediction_lines(["a", "b"], [("x",), ("y",)], logits)) == ["id\tprediction", "a\t3.25", "b\t-0.5"]
 
 
 @pytest.mark.parametrize(

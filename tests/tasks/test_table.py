@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG
 from bert_tf.tasks.spec import DEV, SPLITS, TEST, TRAIN, Columns, TableFile, TableSource, TaskSpec, file_of, role
 from bert_tf.tasks.table import TASKS, find_task
 from tests.conftest import ROOT
@@ -101,6 +101,10 @@ def test_the_original_evaluates_mnli_on_the_matched_set():
         ({"metrics": ("bleu",)}, "metric 'bleu' is unknown; give one of accuracy, f1, matthews"),
         ({"metrics": ()}, "no metric"),
         ({"table": TableSource(Columns(("a", "b", "c")), {})}, "3 text columns; give one or two"),
+        ({"kind": CHOOSE}, "0 columns of choices, 2 labels"),
+        ({"table": TableSource(Columns(("a",), choices=("b", "c")), {})}, "2 columns of choices, 2 labels"),
+        ({"kind": CHOOSE, "metrics": ("f1",)}, "0 columns of choices|metric 'f1' is unknown"),
+        ({"kind": TAG, "labels": ("O", "I-X"), "metrics": ("entity_f1",)}, "without B-X"),
         ({"kind": REGRESS}, r"labels are \['0', '1'\], but the kind is regress"),
         ({"kind": REGRESS, "labels": ()}, "metric 'accuracy' is unknown; give one of pearson, spearman"),
         ({"kind": MULTILABEL, "thresholds": (0.1, 0.2, 0.3)}, "there are 3 thresholds for 2 labels"),

@@ -9,8 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.data.records import parse_spec, serialize
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
-from bert_tf.tasks.answers import CLASSIFY, MULTILABEL, REGRESS
-from bert_tf.tasks.features import Featurizer
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG
 from bert_tf.tasks.spec import KINDS, Columns, Row, TableSource, TaskSpec
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -22,34 +21,61 @@ CONFIG = BertConfig(
     type_vocab_size=2, initializer_range=0.5,
 )  # fmt: skip
 LABELS = ("red", "green", "blue")
-METRICS = {CLASSIFY: "accuracy", REGRESS: "pearson", MULTILABEL: "micro_f1"}
-ROWS = {CLASSIFY: ("green", "red"), REGRESS: (2.5, -1.0), MULTILABEL: (("red", "blue"), ())}
-OUTPUTS = {CLASSIFY: {"label", "probabilities"}, REGRESS: {"prediction"}, MULTILABEL: {"probabilities", "given"}}
+METRICS = {CLASSIFY: "accuracy", REGRESS: "pearson", MULTILABEL: "micro_f1", CHOOSE: "accuracy", TAG: "accuracy"}
+TEXTS = {kind: [("one two",), ("two",)] for kind in KINDS} | {
+    CHOOSE: [("one", "two", "one one", ""), ("two", "one", "two two", "one two")],
+    TAG: [("one", "\u200b", "two"), ("two",)],
+}
+ROWS = {
+    CLASSIFY: ("green", "red"),
+    REGRESS: (2.5, -1.0),
+    MULTILABEL: (("red", "blue"), ()),
+    CHOOSE: ("2", "0"),
+    TAG: (("green", "red", "blue"), ("blue",)),
+}
+INPUTS = {kind: {"text": ["one two", "two"]} for kind in KINDS} | {
+    CHOOSE: {"text": ["one", "two"], "choices": [["two", "one one", ""], ["one", "two two", "one two"]]},
+    TAG: {"tokens": [["one", "\u200b", "two"], ["two", "", ""]]},
+}
+OUTPUTS = {
+    CLASSIFY: {"label", "probabilities"},
+    REGRESS: {"prediction"},
+    MULTILABEL: {"probabilities", "given"},
+    CHOOSE: {"choice", "probabilities"},
+    TAG: {"tags", "probabilities"},
+}
 
 
 def spec_of(kind):
-    labels = () if kind == REGRESS else LABELS
-    return TaskSpec("toy", kind, labels, (METRICS[kind],), TableSource(Columns(("text",)), {}))
+    labels = {REGRESS: (), CHOOSE: ("0", "1", "2")}.get(kind, LABELS)
+    choices = ("a", "b", "c") if kind == CHOOSE else ()
+    return TaskSpec("toy", kind, labels, (METRICS[kind],), TableSource(Columns(("text",), choices=choices), {}))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_loss_model_and_export_of_a_kind_fit_each_other(kind):
     spec, head = spec_of(kind), HEADS[kind]
-    featurizer = Featurizer(spec, WordPieceTokenizer(VOCAB, True), 6)
-    records = [serialize(featurizer(Row("0", (text,), label, "")), head.records) for text, label in zip(("one two", "two"), ROWS[kind])]
-    batch = tf.io.parse_example(records, parse_spec(head.records, {"seq": 6, "labels": featurizer.num_outputs}))
+    featurizer = head.featurizer(spec, WordPieceTokenizer(VOCAB, True), 6)
+    rows = [Row("0", texts, label, "") for texts, label in zip(TEXTS[kind], ROWS[kind])]
+    records = [serialize(features, head.records) for features in featurizer.records(rows)]
+    assert len(records) == featurizer.num_records(rows)
+    batch = tf.io.parse_example(records, parse_spec(head.records, featurizer.axes))
     batch = {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value for name, value in batch.items()}
     keras.utils.set_random_seed(3)
     model = head.make_model(spec, CONFIG, False, keras.DTypePolicy("float32"), False)
     logits = model(batch, training=False)
     # what training lowers is what an evaluation tells
     trained = losses.total_loss(head.objective.sums(logits, batch)).numpy()
-    assert spec.answer.scores(spec.metrics, list(ROWS[kind]), logits["classifier"].numpy())["loss"] == pytest.approx(trained, rel=1e-5)
+    found = featurizer.collect(rows, logits["classifier"].numpy())
+    assert spec.answer.scores(spec.metrics, list(ROWS[kind]), found)["loss"] == pytest.approx(trained, rel=1e-5)
     module = head.module(spec.answer, model=model, vocab=VOCAB, do_lower_case=True, max_seq_length=6, is_pair=False)
-    answers = module.signatures()["serving_default"](text=tf.constant(["one two", "two"]))
+    answers = module.signatures()["serving_default"](**{name: tf.constant(value) for name, value in INPUTS[kind].items()})
     assert answers.keys() == OUTPUTS[kind]
-    lines = [line.split("\t") for line in spec.answer.result_lines(logits["classifier"].numpy())]
-    numbers = answers["prediction" if kind == REGRESS else "probabilities"].numpy().reshape(2, -1)
+    lines = [line.split("\t") for line in spec.answer.result_lines(found)]
+    numbers = answers["prediction" if kind == REGRESS else "probabilities"].numpy()
+    if kind == TAG:
+        numbers = numbers[np.asarray(INPUTS[kind]["tokens"]) != ""]
+    numbers = numbers.reshape(len(lines), -1)
     np.testing.assert_allclose(numbers, np.asarray(lines, float), atol=1e-5)
 
 

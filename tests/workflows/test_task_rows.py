@@ -149,3 +149,54 @@ def test_further_sets_are_read_where_they_are(tmp_path, caplog):
     (tmp_path / "dev_matched.tsv").unlink()
     with pytest.raises(InputError, match=r"there is no dev_matched.tsv; give --data_dir"):
         task_rows.read_sets(config, spec, DEV)
+
+
+@pytest.fixture
+def columns(tmp_path):
+    (tmp_path / "train.conll").write_text("-DOCSTART- O\n\nAnna I-PER\nsleeps O\n\nBerlin I-LOC\n\n-DOCSTART- O\n\nNo O\n")
+    return tmp_path
+
+
+def tagging(folder, **changes):
+    return own(folder, **{"kind": "tag", "train_file": str(folder / "train.conll"), **changes})
+
+
+def test_tags_are_completed_and_put_into_order(columns, caplog):
+    with caplog.at_level("INFO", logger="absl"):
+        spec = task_rows.find(tagging(columns), None)
+    assert spec.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert spec.metrics == ("entity_f1", "entity_precision", "entity_recall")
+    assert "train.conll: O (2 tokens), B-LOC (1 tokens), I-LOC (0 tokens), B-PER (1 tokens), I-PER (0 tokens)" in caplog.text
+    assert task_rows.find(tagging(columns, labels="O,B-PER,I-PER,B-LOC,I-LOC"), None).labels[1] == "B-PER"
+    assert task_rows.find(tagging(columns, label_column="1", text_column="-1"), None).metrics == ("accuracy",)
+
+
+def test_documents_are_forgotten_where_their_context_is_not_wanted(columns):
+    for wanted, documents in ((True, [0, 0, 1]), (False, [None] * 3)):
+        config = tagging(columns, document_context=wanted)
+        assert [row.document for row in task_rows.read(config, task_rows.find(config, None), TRAIN)] == documents
+
+
+def test_a_column_that_is_not_there_is_told(columns):
+    with pytest.raises(InputError, match=r"train.conll, line 3: has 2 columns, so there is none of number 4; check --text_column and"):
+        task_rows.find(tagging(columns, label_column="4"), None)
+
+
+def test_the_test_set_of_conll2003_is_evaluated_where_it_is_there(columns, caplog):
+    for name in ("eng.train", "eng.testa"):
+        (columns / name).write_text("Anna NNP I-NP I-PER\n")
+    config = FinetuneConfig(task_name="CoNLL-2003", data_dir=str(columns), output_dir=str(columns / "run"), do_eval=True)
+    spec = task_rows.find(config, None)
+    assert list(task_rows.read_sets(config, spec, DEV)) == ["dev"] and "there is no eng.testb or test.txt" in caplog.text
+    (columns / "test.txt").write_text("Berlin NNP I-NP I-LOC\n")
+    assert [row.label for row in task_rows.read_sets(config, spec, DEV)["dev_test"]] == [("B-LOC",)]
+    assert [row.label for row in task_rows.read_sets(config, spec, TEST)["test"]] == [None]
+
+
+def test_choices_are_numbered_and_need_no_labels_file(folder):
+    (folder / "train.csv").write_text("text,label,yes,no\nIs it?,no,It is.,It is not.\n")
+    config = own(folder, kind="choose", choice_columns="yes, no")
+    spec = task_rows.find(config, None)
+    assert spec.labels == ("0", "1") and spec.metrics == ("accuracy",) and task_rows.model_files(spec) == {}
+    (row,) = task_rows.read(config, spec, TRAIN)
+    assert row.texts == ("Is it?", "It is.", "It is not.") and row.label == "1"
