@@ -12,6 +12,8 @@ from absl import logging
 
 from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
+from bert_tf.data.saved_logits import EVAL_LOGITS, PREDICT_LOGITS
+from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, file_of, role
 from bert_tf.tasks.table import TASKS
@@ -27,8 +29,8 @@ TRAINING_DATA = "training data"
 # What fine-tuning writes of each set that it evaluates or predicts.
 _WRITTEN_OF_SETS = {
     TRAIN: ("train.tf_record",),
-    DEV: ("eval.tf_record", "confusion_matrix.tsv", "label_scores.tsv"),
-    TEST: ("predict.tf_record", "test_results.tsv", "predictions.tsv"),
+    DEV: ("eval.tf_record", EVAL_LOGITS, "confusion_matrix.tsv", "label_scores.tsv"),
+    TEST: ("predict.tf_record", PREDICT_LOGITS, "test_results.tsv", "predictions.tsv"),
 }
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
@@ -40,7 +42,7 @@ _WRITTEN = {
     ),
     "squad": (
         *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt", "null_threshold.json"),
-        *("predictions.json", "nbest_predictions.json", "null_odds.json", "train.tf_record", "eval.tf_record"),
+        *("predictions.json", "nbest_predictions.json", "null_odds.json", PREDICT_LOGITS, "train.tf_record", "eval.tf_record"),
     ),
 }
 _WRITTEN_PATTERNS = {  # by folder
@@ -65,11 +67,16 @@ def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, d
       data: Hashes of what it is made from, by what it is: TRAINING_DATA, and what its weights mean nothing without.
     """
     return {
-        "workflow": type(config).__name__.removesuffix("Config").lower(),
+        "workflow": workflow_of(config),
         "config": configs.to_dict(config),
         "model": configs.to_dict(model_config),
         "data": dict(data),
     }
+
+
+def workflow_of(config: configs.TrainingConfig) -> str:
+    """Returns the name of the workflow that a config is for: `workflow_of(SquadConfig(...))` is squad."""
+    return type(config).__name__.removesuffix("Config").lower()
 
 
 def find_checkpoint(config: configs.TrainingConfig, this: Mapping[str, Any]) -> str | None:
@@ -143,6 +150,21 @@ def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
     lines = [f"{key} = {results[key]}" for key in sorted(results)]
     path = write_text(folder, "eval_results.txt", "\n".join(lines) + "\n")
     logging.info("%s:\n%s", path, "\n".join(f"  {line}" for line in lines))
+
+
+def read_eval_results(folder: str) -> dict[str, float]:
+    """Returns what the run's eval_results.txt tells.
+
+    Raises:
+      InputError: There is none, or it holds something else.
+    """
+    path = os.path.join(folder, "eval_results.txt")
+    try:
+        return {name: float(value) for name, value in (line.split(" = ") for line in read_lines(path))}
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: is damaged ({error}); evaluate again") from error
 
 
 def _check_overwrite(config: configs.TrainingConfig) -> None:
