@@ -52,7 +52,9 @@ class SweepConfig:
 class EnsembleConfig:
     """Finished runs in, the scores and predictions of their averaged logits out."""
 
-    run_dirs: str = flag(None, required=True, help="Output directories of runs of one task on the same data, separated by commas.")
+    run_dirs: str = flag(
+        None, required=True, help="Output directories of runs of one task on the same data, or patterns, separated by commas."
+    )
     output_dir: str = flag(None, required=True, help="Where scores and predictions go.")
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ def run(config: EnsembleConfig) -> dict[str, Any]:
 
 
 def _folders(config: EnsembleConfig) -> list[str]:
-    folders = [os.path.expanduser(part.strip()) for part in config.run_dirs.split(",") if part.strip()]
+    folders = [folder for part in config.run_dirs.split(",") if part.strip() for folder in _matching(os.path.expanduser(part.strip()))]
     if len(folders) < 2:
         raise InputError(f"run_dirs names {len(folders)} runs; give two or more, separated by commas")
     real = [os.path.realpath(folder) for folder in folders]
@@ -65,6 +65,16 @@ def _folders(config: EnsembleConfig) -> list[str]:
             raise InputError(f"run_dirs: {folder} is the output_dir too, whose files would be written over; give another --output_dir")
     if tf.io.gfile.exists(os.path.join(config.output_dir, run_directory.RECORD)):
         raise InputError(f"{config.output_dir}: holds a run, whose results would be written over; give another --output_dir")
+    return folders
+
+
+def _matching(pattern: str) -> list[str]:
+    """Returns the folders that a path or pattern means; a sweep's logs, which lie beside its runs, are none."""
+    if not set(pattern) & set("*?["):
+        return [pattern]
+    folders = [path for path in sorted(tf.io.gfile.glob(pattern)) if tf.io.gfile.isdir(path)]
+    if not folders:
+        raise InputError(f"run_dirs: no folder matches {pattern!r}; check the path")
     return folders
 
 
@@ -87,7 +97,7 @@ def _averaged(folders: Sequence[str], name: str) -> _Averaged:
     paths = [os.path.join(folder, name) for folder in folders]
     first, about = saved_logits.read(paths[0])
     sums = {key: array.astype(np.float64) for key, array in first.items() if key != "lengths"}
-    told = [f"{os.path.realpath(folders[0])}/model.ckpt-{about.step}"]
+    abouts, told = [about], [f"{os.path.realpath(folders[0])}/model.ckpt-{about.step}"]
     for folder, path in zip(folders[1:], paths[1:]):
         logits, other = saved_logits.read(path)
         _check_same(paths[0], about, path, other)
@@ -97,6 +107,10 @@ def _averaged(folders: Sequence[str], name: str) -> _Averaged:
             if key in sums:
                 sums[key] += array
         told.append(f"{os.path.realpath(folder)}/model.ckpt-{other.step}")
+        abouts.append(other)
+    for path, each in zip(paths, abouts):
+        if each.all_alike is not None:
+            logging.warning("%s: its run collapsed (all predicted as %s), and counts in the mean all the same", path, each.all_alike)
     means = {key: (total / len(folders)).astype(np.float32) for key, total in sums.items()}
     return _Averaged(paths[0], {**first, **means}, about, "the mean of " + ", ".join(told))
 
@@ -108,10 +122,8 @@ def _check_same(path: str, about: About, other_path: str, other: About) -> None:
     for name in mine:
         if mine[name] != theirs.get(name):
             # hashes say nothing to anybody
-            values = "" if name in ("rows", "questions", "vocabulary") else f" ({theirs.get(name)!r}, there {mine[name]!r})"
-            raise InputError(
-                f"{other_path}: its {name.replace('_', ' ')} differs from that of {path}{values}; only logits of the same can be averaged"
-            )
+            values = "" if name in ("rows", "questions", "vocabulary") else f" ({mine[name]!r} and {theirs.get(name)!r})"
+            raise InputError(f"{path} and {other_path} differ in their {name}{values}; only logits of the same can be averaged")
 
 
 def _config_of(config_class: type[EpochsConfig], about: About, changes: Mapping[str, Any]) -> Any:

@@ -13,12 +13,12 @@ from absl import logging
 from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
 from bert_tf.data.saved_logits import EVAL_LOGITS, PREDICT_LOGITS
-from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, file_of, role
 from bert_tf.tasks.table import TASKS
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.training.selection import EVALUATIONS
+from bert_tf.workflows.eval_results import EVAL_RESULTS
 from bert_tf.workflows.run_lock import held
 
 RECORD = "run_config.json"
@@ -34,14 +34,14 @@ _WRITTEN_OF_SETS = {
 }
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
-    "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
+    "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS),
     "finetune": (
         *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
-        "eval_results.txt",
+        EVAL_RESULTS,
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
     "squad": (
-        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt", "null_threshold.json"),
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS, "null_threshold.json"),
         *("predictions.json", "nbest_predictions.json", "null_odds.json", PREDICT_LOGITS, "train.tf_record", "eval.tf_record"),
     ),
 }
@@ -148,23 +148,8 @@ def write_text(folder: str, name: str, text: str) -> str:
 def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
     """Writes eval_results.txt as the original does, one `key = value` a line by key, and shows it."""
     lines = [f"{key} = {results[key]}" for key in sorted(results)]
-    path = write_text(folder, "eval_results.txt", "\n".join(lines) + "\n")
+    path = write_text(folder, EVAL_RESULTS, "\n".join(lines) + "\n")
     logging.info("%s:\n%s", path, "\n".join(f"  {line}" for line in lines))
-
-
-def read_eval_results(folder: str) -> dict[str, float]:
-    """Returns what the run's eval_results.txt tells.
-
-    Raises:
-      InputError: There is none, or it holds something else.
-    """
-    path = os.path.join(folder, "eval_results.txt")
-    try:
-        return {name: float(value) for name, value in (line.split(" = ") for line in read_lines(path))}
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: is damaged ({error}); evaluate again") from error
 
 
 def _check_overwrite(config: configs.TrainingConfig) -> None:

@@ -30,7 +30,7 @@ class Ended(NamedTuple):
     last_line: str
 
 
-def run_script(script: str, flags: Sequence[str], log_path: str) -> Ended:
+def run_apart(script: str, flags: Sequence[str], log_path: str) -> Ended:
     """Runs a script to its end. SIGTERM and Ctrl-C are passed on, and then waited for its end.
 
     Args:

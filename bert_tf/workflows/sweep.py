@@ -22,8 +22,9 @@ from bert_tf.errors import InputError, Preempted
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.workflows import finetune, run_directory, squad, sweep_record, sweep_table
 from bert_tf.workflows.epochs import Examined
+from bert_tf.workflows.eval_results import read_eval_results
 from bert_tf.workflows.run_lock import held
-from bert_tf.workflows.script_process import run_script
+from bert_tf.workflows.script_process import run_apart
 from bert_tf.workflows.sweep_record import COLLAPSED, FAILED, FINISHED, Outcome, Record
 
 _WORKFLOWS = {FinetuneConfig: finetune, SquadConfig: squad}
@@ -122,7 +123,7 @@ def _outcome(planned: Planned, script: str, metric: str) -> Outcome:
         with held(folder, _PATIENCE_SECS):
             pass
     begin = time.monotonic()
-    ended = run_script(script, to_flags(planned.config), _log_path(folder))
+    ended = run_apart(script, to_flags(planned.config), _log_path(folder))
     outcome = Outcome(planned.name, planned.setting, planned.config.random_seed, FAILED, {}, "", time.monotonic() - begin)
     if ended.was_stopped:
         raise Preempted(f"{planned.name} was stopped; the same command goes on from where it was")
@@ -131,7 +132,7 @@ def _outcome(planned: Planned, script: str, metric: str) -> Outcome:
             raise InputError(f"{planned.name} did not begin: {ended.last_line.removeprefix('error: ')}")
         return outcome._replace(note=ended.last_line)
     _, about = saved_logits.read(os.path.join(folder, _LOGITS[type(planned.config)]))
-    results = run_directory.read_eval_results(folder)
+    results = read_eval_results(folder)
     if about.all_alike is not None:
         return outcome._replace(state=COLLAPSED, results=results, note=f"all predicted as {about.all_alike}")
     return outcome._replace(state=FINISHED, results=results)
@@ -169,7 +170,7 @@ def _export(config: SweepConfig, runs: Sequence[Planned], record: Record) -> Non
     folder = planned.config.output_dir
     if tf.io.gfile.isdir(os.path.join(folder, "export")) or latest_checkpoint(folder) is None:
         return
-    ended = run_script(config.script, to_flags(dataclasses.replace(planned.config, do_export=True)), _log_path(folder))
+    ended = run_apart(config.script, to_flags(dataclasses.replace(planned.config, do_export=True)), _log_path(folder))
     if ended.was_stopped:
         raise Preempted(f"{planned.name} was stopped while it was exported; the same command exports it")
     if ended.code:

@@ -68,7 +68,7 @@ def markdown(content: Mapping[str, Any]) -> str:
         ["run", *names, "random_seed", *scores, "state"],
         (
             [run["name"].partition("_")[0], *(run["setting"][name] for name in names), run["random_seed"]]
-            + [_short(run["results"].get(name)) for name in scores]
+            + [_short(run["results"][name]) if name in run["results"] else "" for name in scores]
             + [told]
             for run, told in zip(runs, state)
         ),
@@ -113,4 +113,4 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
 
 
 def _short(figure: float | None) -> str:
-    return "" if figure is None else f"{figure:.4g}"
+    return "undefined" if figure is None else f"{figure:.4g}"
