@@ -3,8 +3,9 @@
 The paper's SQuAD ensemble (section 4.2) is of this kind: seven systems, from several pre-trained checkpoints and seeds.
 """
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,14 @@ from bert_tf.data.files import make_folder
 from bert_tf.data.saved_logits import About
 from bert_tf.errors import InputError
 from bert_tf.squad.windows import Windower
-from bert_tf.tasks.spec import DEV, role
+from bert_tf.tasks.spec import DEV, Row, TaskSpec, role
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.workflows import finetune, model_folder, null_threshold, run_directory, task_results, task_rows
 from bert_tf.workflows.answering import Answering
 from bert_tf.workflows.epochs import vocabulary_and_model
+
+# Writes into a folder; returns the figures of an evaluation.
+_Writer = Callable[[str], dict[str, float]]
 
 
 class _Averaged(NamedTuple):
@@ -41,12 +45,14 @@ def run(config: EnsembleConfig) -> dict[str, Any]:
     """
     folders = _folders(config)
     # everything is read and checked before anything is written
-    sets = [_averaged(folders, name) for name in _names(folders)]
+    writers = []
+    for name in _names(folders):
+        averaged = _averaged(folders, name)
+        writers.append({"finetune": _of_task, "squad": _of_squad}[averaged.about.workflow](averaged, folders[0]))
     make_folder(config.output_dir)
     results: dict[str, Any] = {}
-    for averaged in sets:
-        write = {"finetune": _write_task, "squad": _write_squad}[averaged.about.workflow]
-        results |= write(averaged, folders[0], config.output_dir)
+    for write in writers:
+        results |= write(config.output_dir)
     results |= {"num_runs": len(folders)}
     if len(results) > 1:
         run_directory.write_eval_results(config.output_dir, results)
@@ -134,8 +140,8 @@ def _config_of(config_class: type[EpochsConfig], about: About, changes: Mapping[
     return config_class(**(values | nothing | changes))
 
 
-def _write_task(averaged: _Averaged, run_dir: str, output_dir: str) -> dict[str, float]:
-    """Writes what the logits say of one set of a task; returns the figures where its labels are known."""
+def _of_task(averaged: _Averaged, run_dir: str) -> _Writer:
+    """Returns what writes what the logits say of one set of a task."""
     split = averaged.about.split
     config = _config_of(FinetuneConfig, averaged.about, {})
     # the labels of rows of one's own lie beside the model that learned them
@@ -144,7 +150,11 @@ def _write_task(averaged: _Averaged, run_dir: str, output_dir: str) -> dict[str,
     rows = task_rows.read(config, spec, split)
     if finetune.logits_made_of(spec, rows) != averaged.about.made_of:
         raise InputError(f"{averaged.path}: the rows or labels of {split} changed since it was written; evaluate or predict again")
-    logits = averaged.logits["logits"]
+    return functools.partial(_write_task, spec, split, rows, averaged.logits["logits"])
+
+
+def _write_task(spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray, output_dir: str) -> dict[str, float]:
+    """Writes tables, or predictions; returns the figures where labels are known."""
     if role(split) != DEV:
         task_results.write_predictions(output_dir, spec, split, rows, logits)
         return {}
@@ -152,8 +162,8 @@ def _write_task(averaged: _Averaged, run_dir: str, output_dir: str) -> dict[str,
     return task_results.scores_of(spec, split, rows, logits)
 
 
-def _write_squad(averaged: _Averaged, run_dir: str, output_dir: str) -> dict[str, float]:
-    """Writes what the logits say of the questions; returns the figures where their answers are known."""
+def _of_squad(averaged: _Averaged, run_dir: str) -> _Writer:
+    """Returns what writes what the logits say of the questions."""
     beside = {
         "vocab_file": os.path.join(run_dir, model_folder.VOCAB_NAME),
         "bert_config_file": os.path.join(run_dir, model_folder.CONFIG_NAME),
@@ -165,10 +175,15 @@ def _write_squad(averaged: _Averaged, run_dir: str, output_dir: str) -> dict[str
     answering = Answering(config, Windower(tokenizer, config.max_seq_length, config.doc_stride, config.max_query_length))
     if answering.made_of != averaged.about.made_of:
         raise InputError(f"{averaged.path}: the questions or the vocabulary changed since it was written; predict again")
+    return functools.partial(_write_squad, answering, averaged, config.do_eval)
+
+
+def _write_squad(answering: Answering, averaged: _Averaged, evaluates: bool, output_dir: str) -> dict[str, float]:
+    """Writes predictions; returns the figures where answers are known."""
     ends = np.cumsum(averaged.logits["lengths"])[:-1]
     predictions = answering.predictions({name: np.split(averaged.logits[name], ends) for name in ("start", "end")})
-    best = answering.best_thresholds(predictions) if config.do_eval else {}
+    best = answering.best_thresholds(predictions) if evaluates else {}
     threshold = answering.threshold(best, output_dir, averaged.members, lambda: null_threshold.read(output_dir, averaged.members))
     answering.write(output_dir, predictions, threshold)
     logging.info("%s", averaged.members)
-    return answering.scores(predictions, threshold) | best if config.do_eval else {}
+    return answering.scores(predictions, threshold) | best if evaluates else {}

@@ -175,6 +175,7 @@ def test_rows_that_changed_since_are_refused(data_dir, runs, tmp_path):
     (tmp_path / "data" / "dev.tsv").write_text((data_dir / "dev.tsv").read_text().replace("the", "a", 1))
     with pytest.raises(InputError, match=r"eval_logits\.npz: the rows or labels of dev changed since it was written"):
         average(tmp_path / "mean", first, second)
+    assert not (tmp_path / "mean").exists()
 
 
 def test_sets_that_one_run_lacks_are_told(runs, tmp_path):
