@@ -1,5 +1,8 @@
 """The error that means "the user can mend this", what else ends a run in order, and how other errors are told."""
 
+# EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
+PREEMPTED_EXIT_CODE = 75
+
 
 class InputError(ValueError):
     """A mistake in a flag, a file or a field, told in one line.

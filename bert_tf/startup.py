@@ -1,9 +1,16 @@
-"""TensorFlow's start-up, kept quiet."""
+"""How a process starts: TensorFlow's start-up kept quiet, and whether it ends with the process that started it."""
 
 import contextlib
 import os
+import signal
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+
+# Names the process that started this one, where this one is to end with it.
+_PARENT = "BERT_TF_PARENT_PROCESS"
+_SECS_BETWEEN_LOOKS = 0.5
 
 
 @contextlib.contextmanager
@@ -29,3 +36,24 @@ def without_startup_chatter() -> Iterator[None]:
         finally:
             os.dup2(real, 2)
             os.close(real)
+
+
+def child_environment() -> dict[str, str]:
+    """Returns the environment for a script that is to end when this process does: see `end_with_parent`."""
+    return os.environ | {_PARENT: str(os.getpid())}
+
+
+def end_with_parent() -> None:
+    """Sees to it that a script started with `child_environment` does not outlive the process that started it, killed perhaps.
+
+    It is sent SIGTERM, upon which a training saves its state before it ends.
+    """
+    parent = os.environ.pop(_PARENT, None)
+    if parent is not None and os.name == "posix":
+        threading.Thread(target=_watch, args=(int(parent),), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_SECS_BETWEEN_LOOKS)
+    os.kill(os.getpid(), signal.SIGTERM)

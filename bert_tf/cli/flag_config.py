@@ -11,26 +11,24 @@ import os
 import re
 import signal
 import sys
-import types
-import typing
+from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from absl import flags, logging
 
-from bert_tf.errors import InputError, Preempted, one_line
-from bert_tf.startup import without_startup_chatter
-
-# EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
-PREEMPTED_EXIT_CODE = 75
+from bert_tf.config.fields import field_types
+from bert_tf.errors import PREEMPTED_EXIT_CODE, InputError, Preempted, one_line
+from bert_tf.startup import end_with_parent, without_startup_chatter
 
 
 def define_flags(config_class: type) -> flags.FlagValues:
     """Returns a flag for every field of the dataclass, plus --help and --flagfile."""
     values = flags.FlagValues()
-    hints = typing.get_type_hints(config_class)
+    types = field_types(config_class)
     for field in dataclasses.fields(config_class):
         common = dict(name=field.name, default=field.default, help=field.metadata["help"], flag_values=values)
-        kind = _plain_type(hints[field.name])
+        kind = types[field.name]
         if field.metadata["choices"]:
             flags.DEFINE_enum(enum_values=list(field.metadata["choices"]), **common)
         elif kind is bool:
@@ -58,6 +56,11 @@ def parse(config_class: type, argv: list[str]) -> Any:
         return None
     if rest[1:]:
         raise InputError(f"unexpected argument {rest[1]!r}; flags are given as --name=value")
+    return _config_of(values, config_class)
+
+
+def _config_of(values: flags.FlagValues, config_class: type) -> Any:
+    """Returns the config that the parsed flags ask for."""
     fields = dataclasses.fields(config_class)
     missing = [f"--{field.name}" for field in fields if field.metadata["required"] and not values[field.name].value]
     if missing:
@@ -81,6 +84,33 @@ def _in_words(message: str) -> str:
     return f"{found[1]} is {found[2]!r}; give {wanted.get(found[3]) or 'one of ' + ', '.join(choices[1].split('|'))}"
 
 
+def parse_nested(config_class: type, scripts: Mapping[str, type], argv: list[str]) -> tuple[Any, Any] | None:
+    """Returns the config of a command line that holds another one, and that of the other; None where --help asks for help.
+
+    The flags that are not the outer config's are those of the script that its field `script` names, before or behind a `--`.
+
+    Args:
+      config_class: The outer config.
+      scripts: The inner configs, by script.
+      argv: The command line.
+
+    Raises:
+      InputError: As `parse`.
+    """
+    values = define_flags(config_class)
+    values.set_gnu_getopt()  # own flags are found behind the script's too
+    try:
+        rest = [part for part in values(argv, known_only=True)[1:] if part != "--"]
+    except flags.Error as error:
+        raise InputError(_in_words(one_line(error))) from error
+    if values["help"].value:
+        return None
+    outer = _config_of(values, config_class)
+    # a sweep trains and evaluates, and says itself where each run goes
+    inner = parse(scripts[outer.script], [argv[0], *rest, f"--output_dir={outer.output_dir}", "--do_train", "--do_eval"])
+    return None if inner is None else (outer, inner)
+
+
 def _is_unicode(text: str) -> bool:
     """Returns whether the text was UTF-8 on the command line: what was not arrives as lone surrogates."""
     try:
@@ -90,7 +120,9 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def run_script(config_class: type, workflow: str, doc: str | None, argv: list[str] | None = None) -> None:
+def run_script(
+    config_class: type, workflow: str, doc: str | None, argv: list[str] | None = None, scripts: Mapping[str, type] | None = None
+) -> None:
     """Parses the command line, runs `bert_tf.workflows.<workflow>` and exits.
 
     TensorFlow is imported only after the flags have been read, so --help and mistakes in flags answer at once.
@@ -100,22 +132,24 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
       workflow: Name of a module in bert_tf.workflows with `run(config)`.
       doc: The script's docstring, shown by --help.
       argv: The command line, `sys.argv` by default.
+      scripts: Where it holds another one: as `parse_nested` takes it; the workflow's `run` takes both configs.
     """
     argv = sys.argv if argv is None else argv
+    end_with_parent()
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     _show_messages()
     try:
-        config = parse(config_class, argv)
-        if config is None:
+        configs = (parse(config_class, argv),) if scripts is None else parse_nested(config_class, scripts, argv)
+        if configs is None or configs[0] is None:
             print(f"{(doc or '').strip()}\n\nFlags:\n{_help(config_class)}")
             sys.exit(0)
         with without_startup_chatter():
             module = importlib.import_module(f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
         signal.signal(signal.SIGTERM, _stop)
-        module.run(config)
+        module.run(*configs)
     except InputError as error:
-        _fail(_with_dashes(str(error), config_class))
+        _fail(_with_dashes(str(error), config_class, *(scripts or {}).values()))
     except Preempted as stop:
         print(stop, file=sys.stderr)
         sys.exit(PREEMPTED_EXIT_CODE)
@@ -144,17 +178,17 @@ def run_script(config_class: type, workflow: str, doc: str | None, argv: list[st
         raise
 
 
-def _stop(number: int, frame: types.FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     """Ends a script that is told to, wherever it is, as an exception does: what is half-written is removed."""
     raise Preempted("stopped by SIGTERM; start the same command again")
 
 
-def _with_dashes(message: str, config_class: type) -> str:
-    """Returns the message with the config's fields named as the flags they come from.
+def _with_dashes(message: str, *config_classes: type) -> str:
+    """Returns the message with the configs' fields named as the flags they come from.
 
     A name of several words is nothing else; one of a single word, as `precision`, is a flag where the message begins with it.
     """
-    names = [field.name for field in dataclasses.fields(config_class)]
+    names = {field.name for config_class in config_classes for field in dataclasses.fields(config_class)}
     several = "|".join(sorted((name for name in names if "_" in name), key=len, reverse=True))
     message = re.sub(rf"(?<![\w./='\"-])({several})(?![\w./='\"])", r"--\1", message) if several else message
     return f"--{message}" if message.split(" ", 1)[0] in names else message
@@ -192,13 +226,6 @@ def _help(config_class: type) -> str:
         choices = f" One of {', '.join(field.metadata['choices'])}." if field.metadata["choices"] else ""
         lines.append(f"  --{field.name}: {field.metadata['help']}{choices} ({default})")
     return "\n".join(lines)
-
-
-def _plain_type(hint: Any) -> type:
-    """Returns T of `T | None`, or the type itself."""
-    if isinstance(hint, types.UnionType):
-        return next(part for part in typing.get_args(hint) if part is not type(None))
-    return hint
 
 
 def _is_tensorflow(error: Exception) -> bool:

@@ -5,6 +5,8 @@ A flag is declared once, as a field: its help text is the flag's help (`cli/flag
 
 import dataclasses
 import os
+import types
+import typing
 from typing import Any
 
 from bert_tf.errors import InputError
@@ -83,6 +85,29 @@ def check_mask_prob(masked_lm_prob: float) -> None:
 def to_dict(config: Any) -> dict[str, Any]:
     """Returns a config's fields, ready for JSON."""
     return dataclasses.asdict(config)
+
+
+def to_flags(config: Any) -> list[str]:
+    """Returns the command line that gives this config: --name=value for every field that is not at its default."""
+    flags = []
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if value != field.default and value is not None:
+            flags.append(f"--{field.name}={str(value).lower() if isinstance(value, bool) else value}")
+    return flags
+
+
+def field_types(config_class: type) -> dict[str, type]:
+    """Returns the type of each field's values; where a value may be missing, that of those that are not."""
+    return {field.name: _plain_type(typing.get_type_hints(config_class)[field.name]) for field in dataclasses.fields(config_class)}
+
+
+def _plain_type(hint: Any) -> type:
+    """Returns T of `T | None`, or the type itself."""
+    if isinstance(hint, types.UnionType):
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    plain: type = hint
+    return plain
 
 
 def differing_field(config: Any, recorded: dict[str, Any]) -> str | None:

@@ -41,7 +41,7 @@ class ChooserModule(ServingModule):
     def text_signature(self):
         """Returns the function on raw text: `text` and `choices`."""
         spec = [tf.TensorSpec([None], tf.string, "text"), tf.TensorSpec([None, None], tf.string, "choices")]
-        return tf.function(self.choose, input_signature=spec)
+        return tf.function(self.choose, input_signature=spec, autograph=False)
 
     def choose(self, text: tf.Tensor, choices: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs for string[batch] and string[batch, choices]."""

@@ -35,7 +35,7 @@ class TaggerModule(ServingModule):
 
     def text_signature(self):
         """Returns the function on sentences that are cut into `tokens`."""
-        return tf.function(self.tag, input_signature=[tf.TensorSpec([None, None], tf.string, "tokens")])
+        return tf.function(self.tag, input_signature=[tf.TensorSpec([None, None], tf.string, "tokens")], autograph=False)
 
     def tag(self, tokens: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs for string[batch, tokens]."""

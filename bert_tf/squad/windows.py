@@ -130,6 +130,17 @@ class Windower:
         self._contexts: dict[str, Context] = {}
         self._num_kept = 0
 
+    @property
+    def made_of(self) -> dict[str, str | int | bool]:
+        """What decides, beside the questions, which windows there are and what is in them."""
+        return {
+            "vocabulary": self._tokenizer.vocab.sha256,
+            "do_lower_case": self._tokenizer.do_lower_case,
+            "max_seq_length": self._max_seq_length,
+            "doc_stride": self._doc_stride,
+            "max_query_length": self._max_query_length,
+        }
+
     def context(self, text: str) -> Context:
         """Returns the context that a text is; made once where questions on it come near to each other."""
         context = self._contexts.get(text)

@@ -4,13 +4,15 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from absl import logging
 
-from bert_tf.config import SquadConfig
+from bert_tf.config import SquadConfig, to_dict
 from bert_tf.convert.files import find_checkpoint
+from bert_tf.data import saved_logits
 from bert_tf.data.batches import Batches
 from bert_tf.data.json_files import read_json
 from bert_tf.data.records import serialize, write_records
@@ -22,6 +24,9 @@ from bert_tf.squad.windows import FIRST_UNIQUE_ID, Window, Windower
 from bert_tf.workflows import null_threshold, run_directory
 from bert_tf.workflows.epochs import batches_by_length
 from bert_tf.workflows.training_run import TrainingRun
+
+# By name, start and end: for each window float32[positions], one for every position that is no padding.
+WindowLogits = Mapping[str, Sequence[np.ndarray]]
 
 
 def read_questions(path: str, version_2: bool) -> list[Question]:
@@ -94,19 +99,61 @@ class Answering:
         self._made = batches_by_length(self._config, training, "predict", path, SQUAD, lengths, size)
         return self._made
 
-    def predictions(self, training: TrainingRun) -> dict[str, Prediction]:
-        """Returns by question id what the model makes of it."""
-        if not any(self._windows):
-            return {question.id: predict([], [], [], self._settings) for question in self._questions}
-        logits = training.predict(self._batches(training))
-        found, row = {}, 0
+    def logits(self, training: TrainingRun) -> WindowLogits:
+        """Returns what the model says of every window, in their order.
+
+        Without padding, so that answers do not depend on what a window was batched with.
+        """
+        lengths = [len(window) for of_one in self._windows for window in of_one]
+        if not lengths:
+            return {"start": [], "end": []}
+        found = training.predict(self._batches(training))
+        return {name: [row[:length] for row, length in zip(found[name], lengths)] for name in ("start", "end")}
+
+    def predictions(self, logits: WindowLogits) -> dict[str, Prediction]:
+        """Returns by question id what the logits make of it."""
+        starts, ends = iter(logits["start"]), iter(logits["end"])
+        found = {}
         for question, windows in zip(self._questions, self._windows):
-            rows = range(row, row + len(windows))
-            row += len(windows)
-            # without padding, so that answers do not depend on what a window was batched with
-            starts, ends = ([logits[name][at][: len(window)] for at, window in zip(rows, windows)] for name in ("start", "end"))
-            found[question.id] = predict(windows, starts, ends, self._settings)
+            of_windows = ([next(rows) for _ in windows] for rows in (starts, ends))
+            found[question.id] = predict(windows, *of_windows, self._settings)
         return found
+
+    @property
+    def made_of(self) -> dict[str, Any]:
+        """What must be equal for logits of two runs to be averaged, by what it is: the same windows."""
+        version = {"version_2_with_negative": self._settings.version_2}
+        return {"questions": self.fingerprint} | self._windower.made_of | version
+
+    def write_logits(self, folder: str, logits: WindowLogits, step: int, predictions: Mapping[str, Prediction], threshold: float) -> None:
+        """Writes the raw logits of all windows, with what they are of: for `workflows/ensemble.py`.
+
+        They are one after another, `lengths` int32[windows] of them each: no place is taken by padding.
+        """
+        about = saved_logits.About(
+            workflow=run_directory.workflow_of(self._config),
+            config=to_dict(self._config),
+            split="",
+            made_of=self.made_of,
+            step=step,
+            all_alike=self._all_alike(predictions, threshold),
+        )
+        arrays = {name: np.concatenate([np.zeros(0, np.float32), *rows]) for name, rows in logits.items()}
+        lengths = np.asarray([len(row) for row in logits["start"]], np.int32)
+        saved_logits.write(folder, saved_logits.PREDICT_LOGITS, {**arrays, "lengths": lengths}, about)
+
+    def _all_alike(self, predictions: Mapping[str, Prediction], threshold: float) -> str | None:
+        """Returns the answer that all questions get, where that is one though the right ones differ; else None."""
+        given = {prediction.answer(threshold) for prediction in predictions.values()}
+        if len(given) != 1 or len({tuple(answers) for answers in self._gold.values()}) < 2:
+            return None
+        same = repr(answer) if (answer := given.pop()) else "no answer"
+        logging.warning(
+            "all %d questions get %s: the model has not begun to learn, or its training collapsed; try a lower --learning_rate, more "
+            "epochs or another --random_seed",
+            *(len(predictions), same),
+        )
+        return same
 
     def best_thresholds(self, predictions: Mapping[str, Prediction]) -> dict[str, float]:
         """Returns best_exact, best_f1 and the null thresholds that reach them; nothing where every question has an answer."""
@@ -125,28 +172,34 @@ class Answering:
 
     def evaluate(self, training: TrainingRun) -> dict[str, float]:
         """Returns the scores during a training, for v2.0 at the threshold that is best for F1."""
-        predictions = self.predictions(training)
+        predictions = self.predictions(self.logits(training))
         best = self.best_thresholds(predictions)
         return self.scores(predictions, best.get("best_f1_thresh", 0.0)) | best
 
-    def threshold(self, training: TrainingRun, best: Mapping[str, float]) -> float:
+    def threshold(self, best: Mapping[str, float], folder: str, weights: str, tuned: Callable[[], Mapping[str, Any] | None]) -> float:
         """Returns the null threshold in force, and keeps it with the model where it was tuned now.
 
         It is that of the flag; else what was tuned for these weights before; else the best for F1 on these questions, where they are
         evaluated; else 0. So a test set that is evaluated later is scored at the threshold of the first, the dev set.
+
+        Args:
+          best: From `best_thresholds`; empty where nothing is evaluated.
+          folder: Where it is kept.
+          weights: What answers, as `null_threshold.write` takes it.
+          tuned: Returns what was tuned for these weights before, as `null_threshold.read` does.
         """
         if not self._settings.version_2:
             return 0.0
         if self._config.null_score_diff_threshold is not None:
             return self._config.null_score_diff_threshold
-        stored = tuned_before(self._config, training)
+        stored = tuned()
         if stored is not None:
             if best and stored["tuned_on"] != self.fingerprint:
                 logging.info("%s: was tuned on other questions; it stays, and best_f1_thresh tells what these prefer", stored["path"])
             return float(stored["threshold"])
         if best:
             found = best["best_f1_thresh"]
-            null_threshold.write(training.folder, found, best["best_f1"], _weights(self._config, training), self.fingerprint)
+            null_threshold.write(folder, found, best["best_f1"], weights, self.fingerprint)
             return found
         logging.info("null threshold 0: none was given, and none tuned for this model; --do_eval with a labelled file tunes it")
         return 0.0
@@ -161,12 +214,12 @@ class Answering:
 
 def tuned_before(config: SquadConfig, training: TrainingRun) -> dict[str, Any] | None:
     """Returns what null_threshold.json holds for the weights in use, or None."""
-    weights = _weights(config, training)
+    weights = weights_of(config, training)
     own = null_threshold.read(config.output_dir, weights)
     return own if own is not None or training.step else null_threshold.read(os.path.dirname(weights), weights)
 
 
-def _weights(config: SquadConfig, training: TrainingRun) -> str:
+def weights_of(config: SquadConfig, training: TrainingRun) -> str:
     """Returns the name of the run's own checkpoint in use, or the path of the one it started from."""
     # weights of --init_checkpoint are at step 0 of this run, whatever step their own run had reached
     return f"model.ckpt-{training.step}" if training.step else find_checkpoint(config.init_checkpoint).weights

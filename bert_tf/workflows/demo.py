@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bert_tf.config import DemoConfig
 from bert_tf.errors import InputError
+from bert_tf.workflows.eval_results import read_eval_results
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample"
 
@@ -102,18 +103,13 @@ def _show_and_run(title: str, arguments: list[str]) -> None:
 
 
 def _figures(folder: Path) -> dict[str, float]:
-    pretrained, tuned, scratch = (_read_results(folder / name) for name in ("pretrained", "topic", "topic_from_scratch"))
+    pretrained, tuned, scratch = (read_eval_results(str(folder / name)) for name in ("pretrained", "topic", "topic_from_scratch"))
     return {
         "masked_lm_accuracy": pretrained["masked_lm_accuracy"],
         "next_sentence_accuracy": pretrained["next_sentence_accuracy"],
         "accuracy": tuned["eval_accuracy"],
         "accuracy_from_scratch": scratch["eval_accuracy"],
     }
-
-
-def _read_results(run_dir: Path) -> dict[str, float]:
-    lines = (run_dir / "eval_results.txt").read_text(encoding="utf-8").splitlines()
-    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
 
 
 def _table(folder: Path, figures: dict[str, float], seconds: float) -> str:

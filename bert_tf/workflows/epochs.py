@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from absl import logging
@@ -16,6 +16,20 @@ from bert_tf.errors import InputError
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows import model_folder, run_directory
+
+
+class Examined(NamedTuple):
+    """What there is to know of a run before it begins.
+
+    Attributes:
+      task: Its task's name.
+      metric: The figure in eval_results.txt that models are chosen by; higher is better.
+      data: Hashes of what it trains and evaluates on.
+    """
+
+    task: str
+    metric: str
+    data: str
 
 
 class Place(Protocol):

@@ -4,22 +4,24 @@ import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from absl import logging
 
-from bert_tf.config import BertConfig, FinetuneConfig
+from bert_tf.config import BertConfig, FinetuneConfig, to_dict
+from bert_tf.data import saved_logits
 from bert_tf.errors import InputError
 from bert_tf.serving.export import export
-from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, role
+from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import examples, run_directory, task_results, task_rows
-from bert_tf.workflows.epochs import num_train_steps, vocabulary_and_model
+from bert_tf.workflows.epochs import Examined, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
-from bert_tf.workflows.training_run import open_run
+from bert_tf.workflows.training_run import TrainingRun, open_run
 
 
 def run(config: FinetuneConfig) -> dict[str, Any]:
@@ -28,14 +30,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     Raises:
       InputError: What the user can mend, before anything is trained.
     """
-    if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
-        raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
-    vocab, model_config = vocabulary_and_model(config)
-    spec = task_rows.find(config, run_directory.start_of(config))
-    rows = _rows(config, spec)
-    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
-    num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
+    vocab, model_config, spec, rows, head, featurizer, num_steps = _prepared(config)
     files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec)
     results: dict[str, Any] = {}
     with open_run(
@@ -66,20 +61,58 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
                 logging.warning("no --init_checkpoint: training starts from random weights")
             training.train(
                 lambda: batches(TRAIN, config.train_batch_size, num_steps),
-                Scoring(dev_scores, f"eval_{spec.metrics[0]}", _fingerprint(rows.get(DEV, []))),
+                Scoring(dev_scores, f"eval_{spec.metrics[0]}", fingerprint(rows.get(DEV, []))),
             )
         if config.do_eval:
             for split in _sets(rows, DEV):
                 found = logits(split, config.eval_batch_size)
                 results |= task_results.scores_of(spec, split, rows[split], found)
                 task_results.write_tables(training.folder, spec, split, rows[split], found)
+                _write_logits(config, training, spec, split, rows[split], found)
             run_directory.write_eval_results(training.folder, results | {"global_step": training.step})
         if config.do_predict:
             for split in _sets(rows, TEST):
-                task_results.write_predictions(training.folder, spec, split, rows[split], logits(split, config.predict_batch_size))
+                found = logits(split, config.predict_batch_size)
+                task_results.write_predictions(training.folder, spec, split, rows[split], found)
+                _write_logits(config, training, spec, split, rows[split], found)
         if config.do_export and training.is_chief:
             results["export"] = _export(config, head, training.plain_model(), model_config, vocab, spec, files)
         return results | {"global_step": training.step}
+
+
+def examine(config: FinetuneConfig) -> Examined:
+    """Returns what there is to know of a run before it begins.
+
+    Raises:
+      InputError: What the user can mend, as far as it shows before a model is made.
+    """
+    ready = _prepared(config)
+    hashes = [f"{split} {fingerprint(rows)}" for split, rows in ready.rows.items()]
+    return Examined(ready.spec.name, f"eval_{ready.spec.metrics[0]}", ", ".join(hashes))
+
+
+class _Prepared(NamedTuple):
+    """What a run is made of, read and checked; `num_steps` is 0 where there is no training."""
+
+    vocab: Vocabulary
+    model_config: BertConfig
+    spec: TaskSpec
+    rows: dict[str, list[Row]]
+    head: Head
+    featurizer: Any
+    num_steps: int
+
+
+def _prepared(config: FinetuneConfig) -> _Prepared:
+    if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
+        raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
+    vocab, model_config = vocabulary_and_model(config)
+    spec = task_rows.find(config, run_directory.start_of(config))
+    rows = _rows(config, spec)
+    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
+    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
+    return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
 
 
 def _rows(config: FinetuneConfig, spec: TaskSpec) -> dict[str, list[Row]]:
@@ -99,16 +132,44 @@ def _sets(rows: Mapping[str, Sequence[Row]], wanted: str) -> list[str]:
 
 def _made_from(rows: Sequence[Row], vocab: Vocabulary, spec: TaskSpec) -> dict[str, str]:
     """Returns what a run goes on with only if it is still the same, by what it is."""
-    return {run_directory.TRAINING_DATA: _fingerprint(rows), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)}
+    return {run_directory.TRAINING_DATA: fingerprint(rows), "vocabulary": vocab.sha256, "labels": ", ".join(spec.labels)}
 
 
-def _fingerprint(rows: Sequence[Row]) -> str:
+def fingerprint(rows: Sequence[Row]) -> str:
     """Returns a hash of the rows' texts and labels, and of their documents where they are told, in hexadecimal."""
     digest = hashlib.sha256()
     for row in rows:
         told = (row.texts, row.label) if row.document is None else (row.texts, row.label, row.document)
         digest.update(repr(told).encode())
     return digest.hexdigest()
+
+
+def _write_logits(
+    config: FinetuneConfig, training: TrainingRun, spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray
+) -> None:
+    """Writes the raw logits of a set, with what they are of: for `workflows/ensemble.py`."""
+    evaluated = role(split) == DEV
+    about = saved_logits.About(
+        workflow=run_directory.workflow_of(config),
+        config=to_dict(config),
+        split=split,
+        made_of=logits_made_of(spec, rows),
+        step=training.step,
+        all_alike=spec.answer.collapsed([row.label for row in rows], logits) if evaluated else None,
+    )
+    name = saved_logits.EVAL_LOGITS if evaluated else saved_logits.PREDICT_LOGITS
+    saved_logits.write(training.folder, file_of(name, split), {"logits": logits}, about)
+
+
+def logits_made_of(spec: TaskSpec, rows: Sequence[Row]) -> dict[str, Any]:
+    """Returns what must be equal for logits of two runs to be averaged, by what it is."""
+    return {
+        "task": spec.name,
+        "kind": spec.kind,
+        "labels": list(spec.labels),
+        "thresholds": list(spec.thresholds),
+        "rows": fingerprint(rows),
+    }
 
 
 def _export(

@@ -12,11 +12,13 @@ from absl import logging
 
 from bert_tf import config as configs
 from bert_tf.data.files import atomic_write, expand_patterns, make_folder
+from bert_tf.data.saved_logits import EVAL_LOGITS, PREDICT_LOGITS
 from bert_tf.errors import InputError
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, file_of, role
 from bert_tf.tasks.table import TASKS
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.training.selection import EVALUATIONS
+from bert_tf.workflows.eval_results import EVAL_RESULTS
 from bert_tf.workflows.run_lock import held
 
 RECORD = "run_config.json"
@@ -27,20 +29,20 @@ TRAINING_DATA = "training data"
 # What fine-tuning writes of each set that it evaluates or predicts.
 _WRITTEN_OF_SETS = {
     TRAIN: ("train.tf_record",),
-    DEV: ("eval.tf_record", "confusion_matrix.tsv", "label_scores.tsv"),
-    TEST: ("predict.tf_record", "test_results.tsv", "predictions.tsv"),
+    DEV: ("eval.tf_record", EVAL_LOGITS, "confusion_matrix.tsv", "label_scores.tsv"),
+    TEST: ("predict.tf_record", PREDICT_LOGITS, "test_results.tsv", "predictions.tsv"),
 }
 # What each workflow's run writes, and so what --overwrite_output_dir throws away where such a run was; all else is left alone.
 _WRITTEN = {
-    "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt"),
+    "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS),
     "finetune": (
         *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
-        "eval_results.txt",
+        EVAL_RESULTS,
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
     "squad": (
-        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "eval_results.txt", "null_threshold.json"),
-        *("predictions.json", "nbest_predictions.json", "null_odds.json", "train.tf_record", "eval.tf_record"),
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS, "null_threshold.json"),
+        *("predictions.json", "nbest_predictions.json", "null_odds.json", PREDICT_LOGITS, "train.tf_record", "eval.tf_record"),
     ),
 }
 _WRITTEN_PATTERNS = {  # by folder
@@ -65,11 +67,16 @@ def identity(config: configs.TrainingConfig, model_config: configs.BertConfig, d
       data: Hashes of what it is made from, by what it is: TRAINING_DATA, and what its weights mean nothing without.
     """
     return {
-        "workflow": type(config).__name__.removesuffix("Config").lower(),
+        "workflow": workflow_of(config),
         "config": configs.to_dict(config),
         "model": configs.to_dict(model_config),
         "data": dict(data),
     }
+
+
+def workflow_of(config: configs.TrainingConfig) -> str:
+    """Returns the name of the workflow that a config is for: `workflow_of(SquadConfig(...))` is squad."""
+    return type(config).__name__.removesuffix("Config").lower()
 
 
 def find_checkpoint(config: configs.TrainingConfig, this: Mapping[str, Any]) -> str | None:
@@ -141,7 +148,7 @@ def write_text(folder: str, name: str, text: str) -> str:
 def write_eval_results(folder: str, results: dict[str, float | int]) -> None:
     """Writes eval_results.txt as the original does, one `key = value` a line by key, and shows it."""
     lines = [f"{key} = {results[key]}" for key in sorted(results)]
-    path = write_text(folder, "eval_results.txt", "\n".join(lines) + "\n")
+    path = write_text(folder, EVAL_RESULTS, "\n".join(lines) + "\n")
     logging.info("%s:\n%s", path, "\n".join(f"  {line}" for line in lines))
 
 

@@ -16,8 +16,12 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 @contextlib.contextmanager
-def held(folder: str) -> Iterator[None]:
+def held(folder: str, patience_secs: float = 0.0) -> Iterator[None]:
     """Holds the folder's lock.
+
+    Args:
+      folder: The folder.
+      patience_secs: How long to wait for another run that holds it.
 
     Raises:
       InputError: Another run holds it, or the folder cannot be written.
@@ -25,7 +29,7 @@ def held(folder: str) -> Iterator[None]:
     if "://" in folder:  # object stores have no locks
         yield
         return
-    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=0, fallback_to_soft=False)
+    lock = filelock.FileLock(os.path.join(folder, _LOCK), timeout=patience_secs, fallback_to_soft=False)
     try:
         lock.acquire()
     except filelock.Timeout:

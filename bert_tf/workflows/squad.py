@@ -1,9 +1,10 @@
 """Questions on texts: SQuAD's JSON -> a trained model, its answers, their official scores and a SavedModel."""
 
+import functools
 import os
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from absl import logging
 
@@ -22,8 +23,8 @@ from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import null_threshold, run_directory
-from bert_tf.workflows.answering import Answering, fingerprint, read_questions, tuned_before
-from bert_tf.workflows.epochs import batches_by_length, num_train_steps, vocabulary_and_model
+from bert_tf.workflows.answering import Answering, fingerprint, read_questions, tuned_before, weights_of
+from bert_tf.workflows.epochs import Examined, batches_by_length, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
 # Questions to ask a fresh export, one of them on many windows, so that what was written is known to answer as the model does.
@@ -49,15 +50,8 @@ def run(config: SquadConfig) -> dict[str, Any]:
     Raises:
       InputError: What the user can mend, before anything is trained.
     """
-    if not (config.do_train or config.do_predict or config.do_eval or config.do_export):
-        raise InputError("nothing to do: give at least one of --do_train, --do_predict, --do_eval and --do_export")
-    vocab, model_config = vocabulary_and_model(config)
-    tokenizer = WordPieceTokenizer(vocab, bool(model_config.do_lower_case))
-    windower = Windower(tokenizer, config.max_seq_length, config.doc_stride, config.max_query_length)
+    vocab, model_config, windower, answering, training_questions = _prepared(config)
     _warn_of_gaps(config)
-    asks = config.do_predict or config.do_eval or (config.do_train and config.eval_steps > 0)
-    answering = Answering(config, windower) if asks else None
-    training_questions = read_questions(config.train_file, config.version_2_with_negative) if config.do_train else []
     windows = _training_windows(config, windower, training_questions)
     num_steps = num_train_steps(config, len(windows), "windows") if config.do_train else 0
 
@@ -80,9 +74,12 @@ def run(config: SquadConfig) -> dict[str, Any]:
                 logging.warning("no --init_checkpoint: training starts from random weights")
             training.train(lambda: _training_batches(config, training, windower, windows, num_steps), _scoring(config, training, answering))
         if answering is not None and (config.do_predict or config.do_eval):
-            predictions = answering.predictions(training)
+            logits = answering.logits(training)
+            predictions = answering.predictions(logits)
             best = answering.best_thresholds(predictions) if config.do_eval else {}
-            threshold = answering.threshold(training, best)
+            tuned = functools.partial(tuned_before, config, training)
+            threshold = answering.threshold(best, training.folder, weights_of(config, training), tuned)
+            answering.write_logits(training.folder, logits, training.step, predictions, threshold)
             if config.do_eval:
                 results |= answering.scores(predictions, threshold) | best | {"global_step": training.step}
                 run_directory.write_eval_results(training.folder, results)
@@ -91,6 +88,40 @@ def run(config: SquadConfig) -> dict[str, Any]:
         if config.do_export and training.is_chief:
             results["export"] = _export(config, training, model_config, vocab, files)
         return results | {"global_step": training.step}
+
+
+def examine(config: SquadConfig) -> Examined:
+    """Returns what there is to know of a run before it begins.
+
+    Raises:
+      InputError: What the user can mend, as far as it shows before windows and a model are made.
+    """
+    ready = _prepared(config)
+    asked = "" if ready.answering is None else f", dev {ready.answering.fingerprint}"
+    version = "squad-v2.0" if config.version_2_with_negative else "squad-v1.1"
+    return Examined(version, "f1", f"train {fingerprint(ready.training_questions)}{asked}")
+
+
+class _Prepared(NamedTuple):
+    """What a run is made of, read and checked."""
+
+    vocab: Vocabulary
+    model_config: BertConfig
+    windower: Windower
+    answering: Answering | None
+    training_questions: list[Question]
+
+
+def _prepared(config: SquadConfig) -> _Prepared:
+    if not (config.do_train or config.do_predict or config.do_eval or config.do_export):
+        raise InputError("nothing to do: give at least one of --do_train, --do_predict, --do_eval and --do_export")
+    vocab, model_config = vocabulary_and_model(config)
+    tokenizer = WordPieceTokenizer(vocab, bool(model_config.do_lower_case))
+    windower = Windower(tokenizer, config.max_seq_length, config.doc_stride, config.max_query_length)
+    asks = config.do_predict or config.do_eval or (config.do_train and config.eval_steps > 0)
+    answering = Answering(config, windower) if asks else None
+    training_questions = read_questions(config.train_file, config.version_2_with_negative) if config.do_train else []
+    return _Prepared(vocab, model_config, windower, answering, training_questions)
 
 
 def _warn_of_gaps(config: SquadConfig) -> None:

@@ -205,7 +205,8 @@ def _stored_lines(start: str | None, name: str) -> tuple[str, ...] | None:
     """Returns the lines of a file beside a model's weights, or None where there is no such model or file."""
     if start is None:
         return None
-    path = os.path.join(find_checkpoint(start).folder, name)
+    folder = start if tf.io.gfile.isdir(start) else find_checkpoint(start).folder
+    path = os.path.join(folder, name)
     return tuple(read_lines(path)) if tf.io.gfile.exists(path) else None
 
 

@@ -190,7 +190,8 @@ def test_a_script_tells_a_mistake_in_one_line_and_exits_1(command, message):
 
 
 @pytest.mark.parametrize(
-    "script", [*ORIGINAL, "bert_tf.cli.build_vocab", "bert_tf.cli.predict", "bert_tf.cli.demo", "bert_tf.cli.score_squad"]
+    "script",
+    [*ORIGINAL, "bert_tf.cli.build_vocab", "bert_tf.cli.predict", "bert_tf.cli.demo", "bert_tf.cli.score_squad", "bert_tf.cli.sweep"],
 )
 def test_help_is_there_at_once_and_starts_no_tensorflow(script):
     resource = pytest.importorskip("resource", reason="the time a child process took is known on POSIX only")
