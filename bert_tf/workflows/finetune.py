@@ -14,6 +14,7 @@ from bert_tf.config import BertConfig, FinetuneConfig, to_dict
 from bert_tf.data import saved_logits
 from bert_tf.errors import InputError
 from bert_tf.serving.export import export
+from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
@@ -99,7 +100,7 @@ class _Prepared(NamedTuple):
     spec: TaskSpec
     rows: dict[str, list[Row]]
     head: Head
-    featurizer: Any
+    featurizer: Featurizer
     num_steps: int
 
 

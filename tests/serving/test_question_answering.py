@@ -44,7 +44,7 @@ def make(null_threshold):
     )
 
 
-@pytest.fixture(scope="module", params=[None, 0.5])
+@pytest.fixture(scope="module", params=[pytest.param(None, marks=pytest.mark.slow), 0.5])
 def exported(request, tmp_path_factory):
     module = make(request.param)
     tf.function(module.model)({name: tf.ones([2, 4], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}, training=True)

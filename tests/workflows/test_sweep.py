@@ -58,6 +58,7 @@ def finished(data_dir, model, tmp_path_factory):
     return folder, arguments, done
 
 
+@pytest.mark.slow
 def test_every_run_has_its_results_and_the_best_its_checkpoint(finished):
     folder, _, _ = finished
     content = json.loads((folder / "sweep.json").read_text())
@@ -78,6 +79,7 @@ def test_every_run_has_its_results_and_the_best_its_checkpoint(finished):
         assert setting["standard_deviation"] == pytest.approx(np.std(figures, ddof=1))
 
 
+@pytest.mark.slow
 def test_a_run_that_says_the_same_of_all_rows_is_marked(finished):
     folder, _, _ = finished
     content = json.loads((folder / "sweep.json").read_text())
@@ -89,6 +91,7 @@ def test_a_run_that_says_the_same_of_all_rows_is_marked(finished):
     assert "finished" in states[:2] and states[2:] == ["collapsed"] * 2, "a rate of 1 is too much"
 
 
+@pytest.mark.slow
 def test_the_table_is_printed_and_kept(finished):
     folder, _, done = finished
     assert done.stdout == (folder / "sweep.md").read_text()
@@ -97,6 +100,7 @@ def test_the_table_is_printed_and_kept(finished):
     assert "run 4 of 4" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_is_the_script_with_these_flags(finished, data_dir, model, tmp_path):
     folder, _, _ = finished
     files = dict(flag.removeprefix("--").split("=", 1) for flag in model)
@@ -109,6 +113,7 @@ def test_a_run_is_the_script_with_these_flags(finished, data_dir, model, tmp_pat
     assert results["eval_loss"] != read_eval_results(str(folder / NAMES[0]))["eval_loss"]
 
 
+@pytest.mark.slow
 def test_the_same_command_again_trains_nothing_and_shows_the_table(finished, capsys):
     folder, arguments, done = finished
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.suffix in (".log", ".txt", ".index", ".pb")}
@@ -117,6 +122,7 @@ def test_the_same_command_again_trains_nothing_and_shows_the_table(finished, cap
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -135,6 +141,7 @@ def test_other_flags_in_the_same_folder_are_refused(finished, change, message):
     assert (folder / "sweep.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_data_dir_is_refused(finished, data_dir, tmp_path):
     _, arguments, _ = finished
     for name in ("train", "dev"):
@@ -144,6 +151,7 @@ def test_another_data_dir_is_refused(finished, data_dir, tmp_path):
         sweep.run(*configs(text))
 
 
+@pytest.mark.slow
 def test_rows_that_changed_where_they_are_are_refused(finished, data_dir, tmp_path):
     folder, arguments, _ = finished
     (tmp_path / "s").mkdir()
@@ -180,6 +188,7 @@ def test_a_mistake_stops_the_sweep_before_anything_is_trained(data_dir, model, t
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.slow
 def test_a_mistake_that_only_the_run_sees_is_told_in_its_words(data_dir, made, pretrained, tmp_path):
     """The model's file does not fit the checkpoint: that shows when the weights are read."""
     other = json.loads((made / "bert_config.json").read_text()) | {"hidden_size": 16}
