@@ -91,7 +91,7 @@ def test_mix_and_replacements(mix):
         assert chisquare(*zip(*pairs)).pvalue > P_VALUE
 
 
-@pytest.mark.parametrize("prob", [0.05, 0.15, 0.4])
+@pytest.mark.parametrize("prob", [pytest.param(0.05, marks=pytest.mark.slow), 0.15, pytest.param(0.4, marks=pytest.mark.slow)])
 def test_every_position_is_masked_alike_in_every_epoch_and_example(prob):
     found = assemble([*REAL][:12], [*REAL][:15], rules())
     counts: Counter[int] = Counter()

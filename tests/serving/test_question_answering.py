@@ -110,6 +110,7 @@ def test_answers_in_a_process_that_knows_tensorflow_only(exported, tmp_path):
     assert all(len(values) == 0 for values in answers[-1][0].values())
 
 
+@pytest.mark.slow
 def test_more_windows_than_go_at_once_and_a_very_long_context(exported):
     context = "The sky is blue, a b c. " * 300 + "cafe!"  # 2,700 pieces in 900 windows
     answer = exported.module.answer(tf.constant(["is it"]), tf.constant([context]))

@@ -50,7 +50,10 @@ def test_more_passes_than_needed_get_a_word(made, tmp_path, caplog):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, dict(pack_sequences=True, gradient_accumulation_steps=2, do_whole_word_mask=True)],
+    [
+        {},
+        pytest.param(dict(pack_sequences=True, gradient_accumulation_steps=2, do_whole_word_mask=True), marks=pytest.mark.slow),
+    ],
     ids=["plain", "packed, accumulated, whole words"],
 )
 def test_an_interrupted_run_ends_as_the_unbroken_one(made, unmasked, tmp_path, changes):

@@ -46,7 +46,7 @@ def test_trains_evaluates_and_exports(made, tmp_path):
     [
         dict(precision="float32"),
         dict(pack_sequences=True, gradient_accumulation_steps=2, precision="bfloat16"),
-        dict(recompute=True, optimizer="lamb", precision="float16", clip_per_replica=True),
+        pytest.param(dict(recompute=True, optimizer="lamb", precision="float16", clip_per_replica=True), marks=pytest.mark.slow),
     ],
     ids=["plain", "packed, accumulated, bfloat16", "recomputed, LAMB, float16"],
 )

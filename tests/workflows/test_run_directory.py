@@ -150,6 +150,7 @@ def test_overwriting_never_takes_what_the_run_reads(made, tmp_path, monkeypatch)
     assert (run / "model.ckpt-3.index").exists() and (run / "data.tfrecord").exists()
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_step_starts_again(made, tmp_path, monkeypatch):
     """At each of the files that it writes first."""
     real = run_directory.write_text

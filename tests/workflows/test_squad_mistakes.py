@@ -58,15 +58,31 @@ def test_one_line_and_nothing_trained(run, tmp_path, content, changes, message):
     "changes, flags, message",
     [
         (dict(answers=[{"text": "Anna", "answer_start": 3}]), {}, r"1 of 24 answers are not where answer_start says; their questions"),
-        (dict(answers=[{"text": "moon", "answer_start": 3}]), {}, r"1 of 24 answers are not where answer_start says, but among the words"),
-        (
+        pytest.param(
+            dict(answers=[{"text": "moon", "answer_start": 3}]),
+            {},
+            r"1 of 24 answers are not where answer_start says, but among the words",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             dict(answers=[{"text": LINES.format(0).strip(), "answer_start": 0}]),
             dict(max_seq_length=24),
             r"1 of 24 answers are in no window whole",
+            marks=pytest.mark.slow,
         ),
-        (dict(answers=2 * [{"text": "moon", "answer_start": 4}]), {}, r"1 of 24 questions have several answers; the first is"),
-        ({}, dict(doc_stride=30), r"doc_stride is 30, but beside a question of max_query_length 10 there is room for 27 pieces"),
-        ({}, dict(version_2_with_negative=True), r"has no unanswerable question \(is_impossible\)"),
+        pytest.param(
+            dict(answers=2 * [{"text": "moon", "answer_start": 4}]),
+            {},
+            r"1 of 24 questions have several answers; the first is",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {},
+            dict(doc_stride=30),
+            r"doc_stride is 30, but beside a question of max_query_length 10 there is room for 27 pieces",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({}, dict(version_2_with_negative=True), r"has no unanswerable question \(is_impossible\)", marks=pytest.mark.slow),
     ],
 )
 def test_told_and_trained_all_the_same(run, caplog, changes, flags, message):

@@ -216,6 +216,7 @@ def test_a_damaged_record_is_told(data_dir, model, tmp_path, text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_questions_too(made, tmp_path):
     file = write_json(tmp_path / "squad.json", squad_content())
     arguments = [
