@@ -1,5 +1,6 @@
 """The original's optimizer (google-research/bert, optimization.py), LAMB, and the learning-rate schedules."""
 
+import abc
 import functools
 import math
 import re
@@ -87,7 +88,7 @@ class RateScales:
         return self._num_hidden_layers + 1 if layer is None else int(layer[1]) + 1
 
 
-class Optimizer:
+class Optimizer(abc.ABC):
     """What the optimizers share: moments m and v, clipping by the global norm, steps left out, rates by variable."""
 
     def __init__(
@@ -197,9 +198,9 @@ class Optimizer:
             update += WEIGHT_DECAY_RATE * value
         value.assign_sub(shared["rate"] * self._trust(value, update, decays) * update)
 
+    @abc.abstractmethod
     def _trust(self, value, update: tf.Tensor, decays: bool) -> tf.Tensor | float:
         """Returns the factor on the length of a variable's update."""
-        raise NotImplementedError
 
 
 def _copy_beside(variable, value):

@@ -11,6 +11,7 @@ from absl import logging
 from bert_tf.config import BertConfig
 from bert_tf.convert import huggingface
 from bert_tf.convert.files import find_checkpoint
+from bert_tf.data.json_files import read_json
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 from bert_tf.text.vocab import Vocabulary
@@ -154,11 +155,7 @@ def check_fits(config: BertConfig, vocab: Vocabulary | None, max_seq_length: int
 
 
 def _read_json(file: str) -> dict[str, Any]:
-    text = "\n".join(read_lines(file))
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not valid JSON ({error}); give the model's own file") from error
+    values = read_json(file, "give the model's own file")
     if not isinstance(values, dict):
         raise InputError(f"{file}: holds no JSON object; give the model's own file")
     return values
