@@ -75,14 +75,8 @@ class Dropout(keras.layers.Dropout):
         return inputs * self.mask(inputs, seed)
 
     def mask(self, inputs, seed):
-        """Returns 0 where one of `inputs` is dropped and elsewhere what makes up for it, of their shape and dtype.
-
-        16 random bits decide on a value, so that one draw of 32 serves two: half the cost, and a rate that is exact to 2^-17.
-        """
-        shape, size, dropped = tf.shape(inputs), tf.size(inputs), min(round(self.rate * 2**16), 2**16 - 1)
-        words = tf.random.stateless_uniform([(size + 1) // 2], seed + tf.constant([0, self.salt], seed.dtype), None, None, tf.uint32)
-        draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
-        return tf.cast(draws >= tf.constant(dropped, tf.uint16), inputs.dtype) * (2**16 / (2**16 - dropped))
+        """Returns 0 where one of `inputs` is dropped and elsewhere what makes up for it, of their shape and dtype."""
+        return fused.dropout_mask(inputs, seed, self.salt, self.rate)
 
 
 class AddNorm(keras.layers.LayerNormalization):
@@ -145,9 +139,10 @@ class Embeddings(keras.layers.Layer):
 class SelfAttention(keras.layers.Layer):
     """Multi-head scaled dot-product attention of a sequence, or of some places in it, on the sequence, and the output projection."""
 
-    def __init__(self, config: BertConfig, salt: int, **options):
-        """Takes the model's shape and the dropout's salt."""
+    def __init__(self, config: BertConfig, salt: int, fuse: bool = False, **options):
+        """Takes the model's shape, the dropout's salt and the encoder's `fuse`."""
         super().__init__(**options)
+        self.fuse = fuse
         self.heads = config.num_attention_heads
         self.head_dim = config.hidden_size // config.num_attention_heads
         self.query = dense(config.hidden_size, "query", config, dtype=self.dtype_policy)
@@ -178,16 +173,19 @@ class SelfAttention(keras.layers.Layer):
             query, key, value = *self._heads_of(asking, self.query), *self._heads_of(x, self.key, self.value)
         # [batch, heads, n, head_dim] x [batch, heads, seq, head_dim] -> [batch, heads, n, seq]
         scores = tf.matmul(query * (self.head_dim**-0.5), key, transpose_b=True)
-        # Keras hands the penalty over in the layer's own, perhaps half, precision
-        shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
-        shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
+        penalty = ops.cast(penalty, "float32")  # Keras hands it over in the layer's own, perhaps half, precision
+        if self.fuse and training and seed is not None:
+            shares = fused.dropped_softmax(scores, penalty, seed, self.dropout.salt, self.dropout.rate)
+        else:
+            shares = tf.nn.softmax(ops.cast(scores, "float32") + penalty, axis=-1)
+            shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
         return product(ops.reshape(mixed, ops.shape(asking)), self.output_dense)
 
     def _heads_of(self, x, *projections):
         """Returns what each of the projections makes of x [batch, seq, hidden], in one product: [batch, heads, seq, head_dim] each."""
         bias = ops.concatenate([layer.bias for layer in projections], axis=0)
-        both = tf.nn.bias_add(product(x, *projections), bias)
+        both = (fused.bias_add if self.fuse else tf.nn.bias_add)(product(x, *projections), bias)
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
         both = ops.reshape(both, (batch, seq, len(projections), self.heads, self.head_dim))
         # [batch, seq, projections, heads, head_dim] -> projections x [batch, heads, seq, head_dim]
@@ -202,7 +200,7 @@ class TransformerLayer(keras.layers.Layer):
         super().__init__(**options)
         self.config, self.fuse = config, fuse
         salt = 1 + 3 * index
-        self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
+        self.attention = SelfAttention(config, salt, fuse, name="attention", dtype=self.dtype_policy)
         self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, fuse, name="attention_norm")
         self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
         self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
