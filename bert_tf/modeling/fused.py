@@ -76,7 +76,8 @@ def bias_gelu(x: tf.Tensor, bias: tf.Tensor, exact: bool = False) -> tf.Tensor:
     @tf.custom_gradient
     def biased(x, bias):
         def gradient(upstream):
-            return _shaped(_bias_gelu_gradient(x, bias, upstream, exact), (x, bias))
+            of_x = _shaped([_bias_gelu_gradient(x, bias, upstream, exact)], [x])[0]
+            return of_x, _over_rows(of_x)
 
         return _shaped([_bias_gelu(x, bias, exact)], [x])[0], gradient
 
@@ -99,8 +100,8 @@ def add_norm(x: tf.Tensor, added: tf.Tensor, bias: tf.Tensor, mask: tf.Tensor, g
 
     def gradient(upstream):
         gradients = _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream)
-        of_x, of_added, of_bias, of_gamma, of_beta = _shaped(gradients, (x, added, bias, gamma, beta))
-        return of_x, of_added, of_bias, None, of_gamma, of_beta, None
+        of_x, of_added, of_gamma, of_beta = _shaped(gradients, (x, added, gamma, beta))
+        return of_x, of_added, _over_rows(of_added), None, of_gamma, of_beta, None
 
     return _shaped([_add_norm(x, added, bias, mask, gamma, beta, epsilon)], [x])[0], gradient
 
@@ -177,7 +178,7 @@ def _bias_gelu(x, bias, exact):
 def _bias_gelu_gradient(x, bias, upstream, exact):
     wide = _wide(x) + _wide(bias)
     gradient = (_exact_gelu if exact else _tanh_gelu)(wide)[1] * _wide(upstream)
-    return tf.cast(gradient, x.dtype), tf.cast(_over_rows(gradient), bias.dtype)
+    return tf.cast(gradient, x.dtype)
 
 
 def _standardized(x, added, bias, mask, epsilon):
@@ -196,14 +197,13 @@ def _add_norm(x, added, bias, mask, gamma, beta, epsilon):
 
 @_compiled
 def _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream):
-    """Returns the gradients of x, added, bias, gamma and beta."""
+    """Returns the gradients of x, added, gamma and beta."""
     standardized, factor = _standardized(x, added, bias, mask, epsilon)
     upstream = _wide(upstream)
     scaled = upstream * gamma
     along = tf.reduce_mean(scaled * standardized, -1, keepdims=True)
     total = factor * (scaled - tf.reduce_mean(scaled, -1, keepdims=True) - standardized * along)
-    kept = total * _wide(mask)
-    narrow = tf.cast(total, x.dtype), tf.cast(kept, x.dtype), tf.cast(_over_rows(kept), bias.dtype)
+    narrow = tf.cast(total, x.dtype), tf.cast(total * _wide(mask), x.dtype)
     return *narrow, _over_rows(upstream * standardized), _over_rows(upstream)
 
 
