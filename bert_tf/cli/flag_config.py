@@ -19,7 +19,11 @@ from absl import flags, logging
 
 from bert_tf.config.fields import field_types
 from bert_tf.errors import PREEMPTED_EXIT_CODE, InputError, Preempted, one_line
-from bert_tf.startup import end_with_parent, without_startup_chatter
+from bert_tf.startup import end_with_parent, keep_compiled, without_startup_chatter
+
+
+# What TensorFlow's own error of a full disk says; it is of the same class as one of memory.
+_DISK_FULL = "No space left on device"
 
 
 def define_flags(config_class: type) -> flags.FlagValues:
@@ -143,6 +147,8 @@ def run_script(
         if configs is None or configs[0] is None:
             print(f"{(doc or '').strip()}\n\nFlags:\n{_help(config_class)}")
             sys.exit(0)
+        if getattr(configs[-1], "compile_cache_dir", ""):
+            keep_compiled(configs[-1].compile_cache_dir)
         with without_startup_chatter():
             module = importlib.import_module(f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
@@ -170,6 +176,8 @@ def run_script(
                 f"a worker or the TPU went away ({one_line(error)[:200]}); start all workers again with the same command", file=sys.stderr
             )
             sys.exit(PREEMPTED_EXIT_CODE)
+        if type(error).__name__ == "ResourceExhaustedError" and _DISK_FULL in str(error):
+            _fail(f"{one_line(error)[:300]}: make room, then start the same command again")
         if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
             _fail(
                 f"out of memory ({one_line(error)[:200]}); in training, --auto_batch, --gradient_accumulation_steps=2 (4, 8, ...) and "

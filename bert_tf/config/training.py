@@ -80,6 +80,11 @@ class TrainingConfig:
     )
     deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
     jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
+    compile_cache_dir: str = flag(
+        "",
+        help="Folder in which what XLA has compiled is kept for the next start, of any run on such a machine. Default: nothing is kept.",
+        identity=False,
+    )
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
     eval_steps: int = flag(
