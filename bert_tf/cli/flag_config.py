@@ -206,17 +206,17 @@ def _show_messages() -> None:
     """Sends the workflows' messages to standard error as plain lines."""
     handler = python_logging.StreamHandler()
     handler.setFormatter(_PlainFormatter())
-    handler.addFilter(lambda record: not _is_tensorflows(record))
+    handler.addFilter(lambda record: not _is_foreign(record))
     logger = logging.get_absl_logger()
     logger.handlers, logger.propagate = [handler], False
     # through absl: a SavedModel being saved sets the level back to the one that absl knows of
     logging.set_verbosity(logging.INFO)
 
 
-def _is_tensorflows(record: python_logging.LogRecord) -> bool:
-    """Returns whether TensorFlow's own Python code wrote the message: it uses the same logger."""
-    module = sys.modules.get("tensorflow")
-    return module is not None and record.pathname.startswith(os.path.dirname(module.__file__) + os.sep)
+def _is_foreign(record: python_logging.LogRecord) -> bool:
+    """Returns whether TensorFlow's or TensorFlow Datasets' own code wrote the message: they use the same logger."""
+    modules = [sys.modules[name] for name in ("tensorflow", "tensorflow_datasets") if name in sys.modules]
+    return any(record.pathname.startswith(os.path.dirname(module.__file__) + os.sep) for module in modules)
 
 
 def _help(config_class: type) -> str:

@@ -35,7 +35,8 @@ def read(prefix: str) -> SourceWeights:
     def is_training_state(name: str) -> bool:
         return name == GLOBAL_STEP or any(name.endswith(slot) and name.removesuffix(slot) in shapes for slot in _SLOTS)
 
-    return SourceWeights(prefix, shapes, read_tensor, tf1_spellings(), quiet=is_training_state)
+    step = int(read_tensor(GLOBAL_STEP)) if shapes.get(GLOBAL_STEP) == [] else 0
+    return SourceWeights(prefix, shapes, read_tensor, tf1_spellings(), quiet=is_training_state, step=step)
 
 
 def _damaged(prefix: str, error: Exception) -> InputError:

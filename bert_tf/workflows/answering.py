@@ -11,7 +11,6 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import SquadConfig, to_dict
-from bert_tf.convert.files import find_checkpoint
 from bert_tf.data import saved_logits
 from bert_tf.data.batches import Batches
 from bert_tf.data.json_files import read_json
@@ -185,8 +184,8 @@ class Answering:
         Args:
           best: From `best_thresholds`; empty where nothing is evaluated.
           folder: Where it is kept.
-          weights: What answers, as `null_threshold.write` takes it.
-          tuned: Returns what was tuned for these weights before, as `null_threshold.read` does.
+          weights: What answers, as `tuned.write` takes it.
+          tuned: Returns what was tuned for these weights before, as `tuned.read` does.
         """
         if not self._settings.version_2:
             return 0.0
@@ -196,7 +195,7 @@ class Answering:
         if stored is not None:
             if best and stored["tuned_on"] != self.fingerprint:
                 logging.info("%s: was tuned on other questions; it stays, and best_f1_thresh tells what these prefer", stored["path"])
-            return float(stored["threshold"])
+            return float(stored[null_threshold.FIELD])
         if best:
             found = best["best_f1_thresh"]
             null_threshold.write(folder, found, best["best_f1"], weights, self.fingerprint)
@@ -210,16 +209,3 @@ class Answering:
         for name, content in files.items():
             path = run_directory.write_text(folder, name, json.dumps(content, indent=4) + "\n")
             logging.info("%d predictions in %s", len(predictions), path)
-
-
-def tuned_before(config: SquadConfig, training: TrainingRun) -> dict[str, Any] | None:
-    """Returns what null_threshold.json holds for the weights in use, or None."""
-    weights = weights_of(config, training)
-    own = null_threshold.read(config.output_dir, weights)
-    return own if own is not None or training.step else null_threshold.read(os.path.dirname(weights), weights)
-
-
-def weights_of(config: SquadConfig, training: TrainingRun) -> str:
-    """Returns the name of the run's own checkpoint in use, or the path of the one it started from."""
-    # weights of --init_checkpoint are at step 0 of this run, whatever step their own run had reached
-    return f"model.ckpt-{training.step}" if training.step else find_checkpoint(config.init_checkpoint).weights

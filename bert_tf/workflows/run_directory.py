@@ -37,7 +37,7 @@ _WRITTEN = {
     "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS),
     "finetune": (
         *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
-        EVAL_RESULTS,
+        *("tuned_thresholds.json", EVAL_RESULTS),
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
     "squad": (

@@ -43,7 +43,14 @@ def test_whole_model_and_report(checkpoint, arrays):
     assert report.unused == ("cls/squad/output_bias", "cls/squad/output_weights", "my_head", "output_bias", "output_weights")
     first, *rest = str(report).splitlines()
     assert first.endswith("bert_model.ckpt: read 46 variables (39 of the encoder, 5 of the head masked_lm, 2 of the head next_sentence)")
-    assert rest == ["  in the file but not used (5): cls/squad/output_bias, cls/squad/output_weights, my_head, output_bias, output_weights"]
+    assert rest == ["  in the file too, for other tasks: 4 variables", "  in the file but not used (1): my_head"]
+    assert report.other_heads == ("cls/squad/output_bias", "cls/squad/output_weights", "output_bias", "output_weights")
+    assert report.step == 0
+
+
+def test_the_step_that_the_file_tells(checkpoint):
+    assert load_weights(BertEncoder(CONFIG), checkpoint(global_step=np.int64(36))).step == 36
+    assert load_weights(BertEncoder(CONFIG), checkpoint(global_step=np.ones(3, np.int64))).step == 0  # something else of that name
 
 
 def test_an_encoder_alone(checkpoint, arrays):
