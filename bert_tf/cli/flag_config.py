@@ -78,7 +78,7 @@ def _in_words(message: str) -> str:
         r"flag (--\w+)=(.*?): (?=\(?'?(Non-boolean|invalid literal for int|could not convert|value should be one of))", message
     )
     if found is None:
-        return message
+        return message.removeprefix("ERROR:: ")  # of a flagfile
     wanted = {"Non-boolean": "true or false", "invalid literal for int": "a whole number", "could not convert": "a number"}
     choices = re.search(r"one of <(.*)>", message)
     return f"{found[1]} is {found[2]!r}; give {wanted.get(found[3]) or 'one of ' + ', '.join(choices[1].split('|'))}"

@@ -143,8 +143,8 @@ def test_missing_heads_start_fresh_and_are_named(checkpoint):
 def test_a_fine_tuned_classifier(checkpoint, arrays):
     model = ClassificationModel(CONFIG, num_labels=2)
     report = load_weights(model, checkpoint(), need_heads=True)
-    np.testing.assert_array_equal(model.classifier.output_weights.numpy(), arrays["classifier/output_weights"])
-    np.testing.assert_array_equal(model.classifier.output_bias.numpy(), arrays["classifier/output_bias"])
+    np.testing.assert_array_equal(model.output_layer.output_weights.numpy(), arrays["classifier/output_weights"])
+    np.testing.assert_array_equal(model.output_layer.output_bias.numpy(), arrays["classifier/output_bias"])
     assert all(name.startswith("cls/") for name in report.unused)
 
 
@@ -152,8 +152,8 @@ def test_a_fine_tuned_squad_model(checkpoint, arrays):
     model = QuestionAnsweringModel(CONFIG)
     report = load_weights(model, checkpoint(), need_heads=True)
     assert not report.missing
-    np.testing.assert_array_equal(model.squad.output_weights.numpy(), arrays["squad/output_weights"])
-    np.testing.assert_array_equal(model.squad.output_bias.numpy(), arrays["squad/output_bias"])
+    np.testing.assert_array_equal(model.output_layer.output_weights.numpy(), arrays["squad/output_weights"])
+    np.testing.assert_array_equal(model.output_layer.output_bias.numpy(), arrays["squad/output_bias"])
     with pytest.raises(InputError, match=r"the head squad cannot be read: the file lacks cls/squad/output_bias"):
         load_weights(model, checkpoint(drop=["squad/output_bias"]), need_heads=True)
 
