@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from bert_tf.squad import scores
 from bert_tf.squad.answers import AnswerSettings, Prediction, predict, prediction_files
 from bert_tf.squad.questions import Question, check_ids, check_version, gold_answers, parse_squad
 from bert_tf.squad.windows import FIRST_UNIQUE_ID, Window, Windower
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.workflows import null_threshold, run_directory
 from bert_tf.workflows.epochs import batches_by_length
 from bert_tf.workflows.training_run import TrainingRun
@@ -37,6 +38,11 @@ def read_questions(path: str, version_2: bool) -> list[Question]:
     questions = parse_squad(read_json(path, "give a whole file in SQuAD's format"), path)
     check_version(questions, version_2)
     return questions
+
+
+def texts_of(questions: Iterable[Question]) -> Iterable[str]:
+    """Returns the questions' texts and their contexts, each once."""
+    return dict.fromkeys(text for question in questions for text in (question.text, question.context))
 
 
 def fingerprint(questions: Sequence[Question]) -> str:
@@ -64,6 +70,8 @@ class Answering:
         self._config, self._windower = config, windower
         self._settings = AnswerSettings(config.n_best_size, config.max_answer_length, config.version_2_with_negative)
         self._questions = read_questions(config.predict_file, config.version_2_with_negative)
+        if windower.lower_cases:
+            warn_of_letters_taken_apart(texts_of(self._questions), config.predict_file)
         check_ids(self._questions)
         evaluates = config.do_eval or (config.do_train and config.eval_steps > 0)
         self._gold = gold_answers(self._questions) if evaluates else {}

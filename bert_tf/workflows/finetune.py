@@ -16,6 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving.export import export
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
@@ -112,6 +113,8 @@ def _prepared(config: FinetuneConfig) -> _Prepared:
     vocab, model_config = vocabulary_and_model(config)
     spec = task_rows.find(config, run_directory.start_of(config))
     rows = _rows(config, spec)
+    for split in rows if model_config.do_lower_case else ():
+        warn_of_letters_taken_apart((text for row in rows[split] for text in row.texts), split)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
     featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0

@@ -19,11 +19,12 @@ from bert_tf.serving.export import export
 from bert_tf.serving.question_answering import QuestionAnsweringModule
 from bert_tf.squad.questions import Question
 from bert_tf.squad.windows import AnswerCounts, Window, Windower
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import null_threshold, run_directory, tuned
-from bert_tf.workflows.answering import Answering, fingerprint, read_questions
+from bert_tf.workflows.answering import Answering, fingerprint, read_questions, texts_of
 from bert_tf.workflows.epochs import Examined, batches_by_length, check_start, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
@@ -122,6 +123,8 @@ def _prepared(config: SquadConfig) -> _Prepared:
     asks = config.do_predict or config.do_eval or (config.do_train and config.eval_steps > 0)
     answering = Answering(config, windower) if asks else None
     training_questions = read_questions(config.train_file, config.version_2_with_negative) if config.do_train else []
+    if windower.lower_cases:
+        warn_of_letters_taken_apart(texts_of(training_questions), config.train_file or "")
     return _Prepared(vocab, model_config, windower, answering, training_questions)
 
 
