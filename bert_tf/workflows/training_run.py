@@ -199,22 +199,10 @@ def open_run(
             stack.enter_context(run_directory.begun(config, identity, files, newest))
         if told:  # not before another run in the directory has been looked for
             logging.info("%s", told)
+        is_own = config.do_train or newest is not None or continue_from is not None
         yield TrainingRun(
-            model,
-            step,
-            config.do_train or newest is not None or continue_from is not None,
-            folder,
-            is_chief,
-            strategy.is_tpu(devices),
-            num_micro_batches,
-            make_model,
-            Evaluator(model, objective, devices),
-            devices,
-            config,
-            identity,
-            last_step,
-            trainer,
-            checkpoints,
+            *(model, step, is_own, folder, is_chief, strategy.is_tpu(devices), num_micro_batches, make_model),
+            *(Evaluator(model, objective, devices), devices, config, identity, last_step, trainer, checkpoints),
         )
 
 
