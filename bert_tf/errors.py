@@ -20,8 +20,11 @@ class WorkerDied(InputError):
     """A worker process ended by itself. What was done before is kept, so that the same command goes on from there."""
 
 
-class Preempted(Exception):
-    """A training run was asked to stop, by SIGTERM, and has saved a checkpoint. Scripts exit with code 75: try again later."""
+class Preempted(BaseException):
+    """A script was asked to stop, by SIGTERM; a training has saved a checkpoint. Scripts exit with code 75: try again later.
+
+    No `Exception`, as KeyboardInterrupt is none: whoever catches what a library may raise must not take it for that.
+    """
 
 
 def one_line(error: object) -> str:

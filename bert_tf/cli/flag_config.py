@@ -82,7 +82,7 @@ def _in_words(message: str) -> str:
         r"flag (--\w+)=(.*?): (?=\(?'?(Non-boolean|invalid literal for int|could not convert|value should be one of))", message
     )
     if found is None:
-        return message
+        return message.removeprefix("ERROR:: ")  # of a flagfile
     wanted = {"Non-boolean": "true or false", "invalid literal for int": "a whole number", "could not convert": "a number"}
     choices = re.search(r"one of <(.*)>", message)
     return f"{found[1]} is {found[2]!r}; give {wanted.get(found[3]) or 'one of ' + ', '.join(choices[1].split('|'))}"
@@ -214,17 +214,17 @@ def _show_messages() -> None:
     """Sends the workflows' messages to standard error as plain lines."""
     handler = python_logging.StreamHandler()
     handler.setFormatter(_PlainFormatter())
-    handler.addFilter(lambda record: not _is_tensorflows(record))
+    handler.addFilter(lambda record: not _is_foreign(record))
     logger = logging.get_absl_logger()
     logger.handlers, logger.propagate = [handler], False
     # through absl: a SavedModel being saved sets the level back to the one that absl knows of
     logging.set_verbosity(logging.INFO)
 
 
-def _is_tensorflows(record: python_logging.LogRecord) -> bool:
-    """Returns whether TensorFlow's own Python code wrote the message: it uses the same logger."""
-    module = sys.modules.get("tensorflow")
-    return module is not None and record.pathname.startswith(os.path.dirname(module.__file__) + os.sep)
+def _is_foreign(record: python_logging.LogRecord) -> bool:
+    """Returns whether TensorFlow's or TensorFlow Datasets' own code wrote the message: they use the same logger."""
+    modules = [sys.modules[name] for name in ("tensorflow", "tensorflow_datasets") if name in sys.modules]
+    return any(record.pathname.startswith(os.path.dirname(module.__file__) + os.sep) for module in modules)
 
 
 def _help(config_class: type) -> str:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bert_tf.data.json_lines import text_of_line
 from bert_tf.data.spool import TokenizedBlock
 from bert_tf.data.text_files import TextBlock
 from bert_tf.pretraining.masking import is_cjk_piece
+from bert_tf.text.json_lines import text_of_line
 from bert_tf.text.sentences import sentence_splitter
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece_fast import bulk_tokenizer

@@ -8,6 +8,7 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import BertConfig, EpochsConfig
+from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.batches import Batches, BucketedBatches
 from bert_tf.data.buckets import BucketPlan, choose_lengths
 from bert_tf.data.records import RecordFile
@@ -37,6 +38,19 @@ class Place(Protocol):
 
     folder: str
     static_shapes: bool
+
+
+def check_start(config: EpochsConfig) -> None:
+    """Checks that there are weights to start from, where nothing is trained, and that what is given as such holds some.
+
+    Raises:
+      InputError: There are none.
+    """
+    start = run_directory.start_of(config)
+    if start is not None:
+        find_checkpoint(start)
+    elif not config.do_train:
+        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
 
 
 def vocabulary_and_model(config: EpochsConfig) -> tuple[Vocabulary, BertConfig]:
