@@ -95,8 +95,10 @@ def markdown(told: Mapping[str, Any]) -> str:
         verdict = "holds" if won["holds"] else "DOES NOT HOLD"
         score = won["score"].removeprefix("eval_")
         text.append(f"\n{won['row']}: transfer wins by {won['wins_by']:.1f} points of {score}; at least {won['at_least']:g}: {verdict}")
-    states = {row["name"]: [state for state in row["states"] if state != "finished"] for row in told["rows"]}
-    text += [f"\n{name}: {len(other)} runs {', '.join(sorted(set(other)))}" for name, other in states.items() if other]
+    for row in told["rows"]:
+        others = [state for state in row["states"] if state != "finished"]
+        if others:
+            text.append(f"\n{row['name']}: {len(others)} of {len(row['states'])} runs {', '.join(sorted(set(others)))}")
     return "\n".join(text) + "\n"
 
 
