@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from benchmarks.tasks import data, table
-from benchmarks.tasks.protocol import ROWS, Row, TasksConfig, sweep_flags
+from benchmarks.tasks.protocol import ROWS, TasksConfig, sweep_flags
 from bert_tf.cli import flag_config
 from bert_tf.config import SWEPT_SCRIPTS, SweepConfig, to_dict
 from bert_tf.data.json_files import read_json
@@ -89,11 +89,14 @@ def _random_model(checkpoint: str) -> Mapping[str, str]:
 
 def _tell(root: str, runs: str) -> dict[str, Any]:
     """Prints the table and the JSON line of all rows that are finished, and keeps them."""
-    found: list[tuple[Row, dict[str, Any]]] = []
+    found = []
     for row in ROWS:
-        content = _sweep(os.path.join(runs, row.name))
-        if content is not None and not content["missing"]:
-            found.append((row, content))
+        folder = os.path.join(runs, row.name)
+        content = _sweep(folder)
+        done = [] if content is None or content["missing"] else [run["name"] for run in content["runs"] if run["state"] != FAILED]
+        if done:
+            trained = read_json(os.path.join(folder, done[0], run_directory.RUN_RECORD), f"remove {folder}")
+            found.append((row, content | {"precision": trained["precision"]}))
     content = table.content(found) | record.surroundings() | {"command": " ".join(sys.argv)}
     text = table.markdown(content)
     run_directory.write_text(root, "tasks.md", text)

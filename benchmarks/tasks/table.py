@@ -14,7 +14,7 @@ def content(found: Iterable[tuple[Row, Mapping[str, Any]]]) -> dict[str, Any]:
     """Returns for each row its settings, seeds, seconds and figures in percent, and whether transfer wins as much as it has to.
 
     Args:
-      found: Rows, each with what its sweep.json holds.
+      found: Rows, each with what its sweep.json holds and the `precision` that was computed in.
     """
     rows = [_told(row, sweep) for row, sweep in found]
     return {"rows": rows, "transfer": list(_transfer({row["name"]: row for row in rows}))}
@@ -27,7 +27,7 @@ def _told(row: Row, sweep: Mapping[str, Any]) -> dict[str, Any]:
         "task": row.task,
         "from_random": row.from_random,
         "unlike": row.unlike,
-        "settings": {name: config[name] for name in _SETTINGS} | {"precision": config["precision"]},
+        "settings": {name: config[name] for name in _SETTINGS} | {"precision": sweep["precision"]},
         "seeds": [run["random_seed"] for run in runs],
         "states": [run["state"] for run in runs],
         "seconds": [run["seconds"] for run in runs],
@@ -82,7 +82,7 @@ def markdown(told: Mapping[str, Any]) -> str:
     for row in told["rows"]:
         start = f"{row['name']}{' (' + row['unlike'] + ')' if row['unlike'] else ''}"
         settings = [f"{row['settings'][name]:g}" for name in _SETTINGS]
-        first = [start, *settings, ", ".join(map(str, row["seeds"]))]
+        first = [start, *settings, row["settings"]["precision"], ", ".join(map(str, row["seeds"]))]
         seconds = f"{statistics.fmean(row['seconds']):.0f}"
         for score, figures in row["scores"].items():
             paper = figures["paper"]
