@@ -52,10 +52,10 @@ def ours(options, folder, seed, *flags):
     return {name.removeprefix("eval_"): value for name, value in read_eval_results(str(folder)).items()}
 
 
-def theirs(options, folder, seed):
+def theirs(options, folder, seed, sampling="random"):
     """Returns the dev scores of sides/transformers_scores.py."""
-    told = TASKS[options.task] | {"model": options.model, "data_dir": options.data_dir, "output_dir": str(folder), "seed": seed}
-    command = [options.torch_python, "-m", "benchmarks.sides.transformers_scores", json.dumps(told | {"sampling": options.sampling})]
+    told = {"model": options.model, "data_dir": options.data_dir, "output_dir": str(folder), "seed": seed, "sampling": sampling}
+    command = [options.torch_python, "-m", "benchmarks.sides.transformers_scores", json.dumps(TASKS[options.task] | told)]
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -64,6 +64,8 @@ def theirs(options, folder, seed):
 SIDES = {
     "alike": ("bert_tf, as transformers", lambda options, folder, seed: ours(options, folder, seed, *_ALIKE)),
     "default": ("bert_tf", ours),
+    # faster, but sorts within 50 batches, so that each 50 go from long texts to short ones
+    "grouped": ("transformers, group_by_length", lambda options, folder, seed: theirs(options, folder, seed, "group_by_length")),
     "transformers": ("transformers with torch", theirs),
 }
 
@@ -98,15 +100,9 @@ def main():
     for name in ("model", "data_dir", "torch_python", "output_dir"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sides", default=",".join(SIDES), help="alike,default,transformers, or some of them")
-    parser.add_argument(
-        "--sampling",
-        default="random",
-        choices=("random", "group_by_length"),
-        help="how transformers draws its batches; group_by_length is faster, but sorts within 50 batches",
-    )
+    parser.add_argument("--sides", nargs="+", default=["alike", "default", "transformers"], choices=tuple(SIDES))
     options = parser.parse_args()
-    chosen = {name: side for name, side in SIDES.items() if name in options.sides.split(",")}
+    chosen = {name: side for name, side in SIDES.items() if name in options.sides}
     for name in ("model", "data_dir"):  # the sides run in another folder
         setattr(options, name, str(Path(getattr(options, name)).resolve()))
     results = {title: [] for title, _ in chosen.values()}

@@ -76,7 +76,8 @@ def main():
     output = trainer.predict(dev)
     predicted = output.predictions.reshape(-1) if is_number else np.argmax(output.predictions, axis=1)
     scores = {name: float(SCORES[name](output.label_ids, predicted)) for name in told["scores"]}
-    print(json.dumps(scores | {"train_seconds": trained, "global_step": trainer.state.global_step}))
+    more = {"loss": output.metrics["test_loss"], "train_seconds": trained, "global_step": trainer.state.global_step}
+    print(json.dumps(scores | more))
 
 
 if __name__ == "__main__":
