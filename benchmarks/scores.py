@@ -3,9 +3,10 @@
   python -m benchmarks.scores --task=sts-b --model=DIR --data_dir=STS-B --torch_python=ENV/bin/python --output_dir=OUT --seeds=5
 
 All sides have the task's rate, epochs, batch and length (`TASKS`), 10 % warm-up, weight decay 0.01, clipping at 1, dropout 0.1, float32.
-The first is compared like with like: plainly shuffled batches, Adam with bias correction and epsilon 1e-6, a rate that falls from its
-peak to 0. What is left between the two: an epoch's last batch, which transformers makes of what remains and bert_tf fills up from the
-next epoch, and the tails of the head's initial weights. The second is bert_tf by default, which does as the original does.
+The first is compared like with like: plainly shuffled batches, Adam with bias correction and epsilon 1e-6, and at every step the same
+rate, which falls from its peak to 0. What is left between the two: an epoch's last batch, which transformers makes of what remains and
+bert_tf fills up from the next epoch, and the tails of the head's initial weights. The second is bert_tf by default, which does as the
+original does.
 Runs that are finished in OUT are not run again.
 """
 

@@ -49,13 +49,15 @@ def main():
         num_labels=1 if is_number else 2,
         problem_type="regression" if is_number else "single_label_classification",
     )
+    # whole batches, as bert_tf counts its steps, so that both rates are the same at every step
+    num_steps = int(len(train) / told["train_batch_size"] * told["num_train_epochs"])
     arguments = TrainingArguments(
         output_dir=told["output_dir"],
         per_device_train_batch_size=told["train_batch_size"],
         per_device_eval_batch_size=8,
         learning_rate=told["learning_rate"],
-        num_train_epochs=told["num_train_epochs"],
-        warmup_steps=0.1,  # below 1: a share of the steps
+        max_steps=num_steps,
+        warmup_steps=int(0.1 * num_steps),
         weight_decay=0.01,
         adam_epsilon=1e-6,  # the original's
         max_grad_norm=1.0,

@@ -57,6 +57,13 @@ def test_figures_are_in_percent_beside_those_of_the_paper():
     text = table.markdown(table.content([mrpc, squad]))
     assert "| mrpc | 0.0001 | 32 | 128 | 3 | bfloat16 | 1, 2 | f1 | 86.0 | 1.4 | 87.0 | 88.9 (test) | 10 |" in text
     assert "| f1 | 60.0 |  | 60.0 | 88.5 (dev) | 10 |" in text
+    assert len({line.count("|") for line in text.splitlines()}) == 1
+
+
+@pytest.mark.parametrize("name", ["swag", "mrpc-random"])
+def test_a_smoke_test_and_random_weights_are_not_set_beside_the_paper(name):
+    (told,) = table.content([sweep_of(BY_NAME[name], {"eval_accuracy": 1.0, "eval_f1": 1.0})])["rows"]
+    assert [figures["paper"] for figures in told["scores"].values()] == [None] * len(BY_NAME[name].scores)
 
 
 @pytest.mark.parametrize("random, verdict", [(0.75, "holds"), (0.76, "DOES NOT HOLD")])
