@@ -127,13 +127,13 @@ def _is_unicode(text: str) -> bool:
 def run_script(
     config_class: type, workflow: str, doc: str | None, argv: list[str] | None = None, scripts: Mapping[str, type] | None = None
 ) -> None:
-    """Parses the command line, runs `bert_tf.workflows.<workflow>` and exits.
+    """Parses the command line, runs the workflow and exits.
 
     TensorFlow is imported only after the flags have been read, so --help and mistakes in flags answer at once.
 
     Args:
       config_class: The dataclass whose fields are the flags.
-      workflow: Name of a module in bert_tf.workflows with `run(config)`.
+      workflow: Name of a module in bert_tf.workflows with `run(config)`, or, dotted, of one anywhere.
       doc: The script's docstring, shown by --help.
       argv: The command line, `sys.argv` by default.
       scripts: Where it holds another one: as `parse_nested` takes it; the workflow's `run` takes both configs.
@@ -150,7 +150,7 @@ def run_script(
         if getattr(configs[-1], "compile_cache_dir", ""):
             keep_compiled(configs[-1].compile_cache_dir)
         with without_startup_chatter():
-            module = importlib.import_module(f"bert_tf.workflows.{workflow}")
+            module = importlib.import_module(workflow if "." in workflow else f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
         signal.signal(signal.SIGTERM, _stop)
         module.run(*configs)
