@@ -1,5 +1,7 @@
 """The error that means "the user can mend this", what else ends a run in order, and how other errors are told."""
 
+import re
+
 # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
 PREEMPTED_EXIT_CODE = 75
 
@@ -28,5 +30,6 @@ class Preempted(BaseException):
 
 
 def one_line(error: object) -> str:
-    """Returns an error's words, of whatever library, on one line."""
-    return " ".join(str(getattr(error, "message", None) or error).split())
+    """Returns an error's words, of whatever library, on one line, without TensorFlow's name of the node that failed."""
+    words = " ".join(str(getattr(error, "message", None) or error).split())
+    return re.sub(r"\{\{\w+ [^}]*\}\} ?| \[Op:\w+\]", "", words)
