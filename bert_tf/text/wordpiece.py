@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,20 @@ class Tokens:
     words: list[int]
 
 
+class IdTokenizer(Protocol):
+    """What turns many texts into ids at a time, without telling where in the text they stand."""
+
+    vocab: Vocabulary
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text's pieces, without [CLS] and [SEP]."""
+        ...
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""
+        ...
+
+
 class WordPieceTokenizer:
     """Text -> pieces, ids and offsets.
 
@@ -73,6 +87,10 @@ class WordPieceTokenizer:
         # White space alone may cut the text before control characters are deleted, if none of these is white space to str.split.
         text = self._patterns.dropped_space.sub("", text)
         return list(chain.from_iterable(map(self._chunk_ids.__getitem__, text.split())))
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text's pieces, without [CLS] and [SEP]."""
+        return [self.encode(text) for text in texts]
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""

@@ -17,7 +17,7 @@ from bert_tf.serving.export import export
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.text.wordpiece_fast import bulk_tokenizer
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import examples, run_directory, task_results, task_rows
 from bert_tf.workflows.epochs import Examined, num_train_steps, vocabulary_and_model
@@ -111,7 +111,9 @@ def _prepared(config: FinetuneConfig) -> _Prepared:
     spec = task_rows.find(config, run_directory.start_of(config))
     rows = _rows(config, spec)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    num_chars = sum(len(text) for of_split in rows.values() for row in of_split for text in row.texts)
+    tokenizer = bulk_tokenizer(vocab, bool(model_config.do_lower_case), num_chars)
+    featurizer = head.featurizer(spec, tokenizer, config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
     return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
 
