@@ -174,6 +174,7 @@ def test_flags_that_do_not_go_together(values, message):
         ExtendVocabConfig(init_checkpoint="model", output_dir="longer", **values)
 
 
+@pytest.mark.slow
 def test_fine_tuning_goes_on_from_it_by_the_commands(made, tmp_path):
     """From the sample's random start: extend its vocabulary by a word of the sample, then fine-tune."""
     config = BertConfig.from_json((made / "bert_config.json").read_text())

@@ -47,7 +47,7 @@ def test_two_processes_say_what_one_says(monkeypatch):
     monkeypatch.setattr(corpus_pass, "BLOCK_BYTES", 1 << 20)
     text, vocab = (str(SHARED / "data" / name) for name in ("corpus/books.heldout.txt", "vocab/uncased_vocab.txt"))
     one, two = (vocab_coverage.run(VocabCoverageConfig(input_file=text, vocab_file=vocab, num_processes=n)) for n in (1, 2))
-    assert one == two and one["words"] > 500_000
+    assert one == two and one["words"] > 400_000
 
 
 def test_text_without_words_is_an_error(tmp_path, vocab_file):
