@@ -1,32 +1,20 @@
-"""What makes vocabularies, tokens and pre-training data."""
+"""What makes tokens, documents and pre-training data."""
 
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_SIZE, check_length, check_mask_prob, flag, mask_shares, require, settle
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildVocabConfig:
-    """Text files in, vocab.txt out."""
-
-    input_file: str = flag(None, required=True, help="Text files to learn from: paths or globs, separated by commas.")
-    output_file: str = flag(None, required=True, help="The vocabulary to write, one piece a line.")
-    vocab_size: int = flag(30000, help="Number of pieces, special tokens included.")
-    do_lower_case: bool = flag(True, help="Lower-case and strip accents before counting: for an uncased model.")
-    min_count: int = flag(2, help="A pair of pieces seen fewer times than this is not merged.")
-    character_coverage: float = flag(
-        0.9999,
-        help="Share of the text's characters that the alphabet must cover; rarer ones become [UNK], unless among the commonest 1,000.",
-    )
-    num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
-
-    def __post_init__(self) -> None:
-        settle(self)
-        require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
-        require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
-        require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
-        most = self.vocab_size - 6  # five special tokens and a piece
-        require(0 <= self.num_unused <= most, f"num_unused is {self.num_unused}; give 0 to {most}, or a larger vocab_size")
+from bert_tf.config.fields import (
+    LARGEST_SIZE,
+    check_length,
+    check_mask_prob,
+    check_num_processes,
+    flag,
+    input_format_flag,
+    mask_shares,
+    num_processes_flag,
+    require,
+    settle,
+    text_field_flag,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +49,11 @@ class ExtractWikipediaConfig:
     )
     language: str | None = flag(None, help="The language whose rules split sentences, as a code like en, de, zh. Default: the dump's.")
     titles: bool = flag(False, help="Begin each document with its article's title.")
-    num_processes: int | None = flag(
-        None, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
-    )
+    num_processes: int | None = num_processes_flag()
 
     def __post_init__(self) -> None:
         settle(self)
-        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+        check_num_processes(self.num_processes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,15 +91,11 @@ class CreatePretrainingDataConfig:
         True, help="Make sentence pairs, label 1 where the second is random text; false: one running text, label always 0."
     )
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
-    input_format: str = flag(
-        "auto", choices=("auto", "text", "jsonl"), help="What input files hold; auto: JSON lines where they are called .jsonl, else text."
-    )
-    text_field: str = flag("text", help="The field of JSON lines that holds a document's text.")
+    input_format: str = input_format_flag()
+    text_field: str = text_field_flag()
     split_sentences: bool = flag(False, help="Lines are running text, to be split into sentences (needs the extra bert_tf[sentences]).")
     language: str = flag("en", help="The language that --split_sentences splits, as a code like en, de, zh.")
-    num_processes: int | None = flag(
-        None, identity=False, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
-    )
+    num_processes: int | None = num_processes_flag()
     memory_per_process_mb: int = flag(
         256,
         help="Memory for the text and examples that each process has in hand, in MiB, beside what Python and TensorFlow take. More lets "
@@ -125,7 +107,7 @@ class CreatePretrainingDataConfig:
 
     def __post_init__(self) -> None:
         settle(self)
-        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+        check_num_processes(self.num_processes)
         require(self.memory_per_process_mb >= 1, f"memory_per_process_mb is {self.memory_per_process_mb}; give at least 1")
         require(self.work_dir is None or "://" not in self.work_dir, f"work_dir is {self.work_dir}; give a folder on this machine")
         check_length(self.max_seq_length)

@@ -35,6 +35,30 @@ def flag(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def input_format_flag() -> Any:
+    """Declares what the lines of text files are."""
+    return flag(
+        "auto", choices=("auto", "text", "jsonl"), help="What input files hold; auto: JSON lines where they are called .jsonl, else text."
+    )
+
+
+def text_field_flag() -> Any:
+    """Declares which field of JSON lines is text."""
+    return flag("text", help="The field of JSON lines that holds a document's text.")
+
+
+def num_processes_flag() -> Any:
+    """Declares how many processes work; `check_num_processes` checks it."""
+    return flag(
+        None, identity=False, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
+    )
+
+
+def check_num_processes(num_processes: int | None) -> None:
+    """Raises InputError unless so many processes can work."""
+    require(num_processes is None or num_processes >= 1, f"num_processes is {num_processes}; give at least 1")
+
+
 def require(condition: bool, message: str) -> None:
     """Raises InputError with the message unless the condition holds."""
     if not condition:

@@ -18,7 +18,7 @@ from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
 from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.text.wordpiece_fast import bulk_tokenizer
 from bert_tf.training.selection import Scoring
 from bert_tf.workflows import examples, label_thresholds, run_directory, task_results, task_rows, tuned
 from bert_tf.workflows.epochs import Examined, check_start, num_train_steps, vocabulary_and_model
@@ -116,7 +116,9 @@ def _prepared(config: FinetuneConfig) -> _Prepared:
     for split in rows if model_config.do_lower_case else ():
         warn_of_letters_taken_apart((text for row in rows[split] for text in row.texts), split)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    num_chars = sum(len(text) for of_split in rows.values() for row in of_split for text in row.texts)
+    tokenizer = bulk_tokenizer(vocab, bool(model_config.do_lower_case), num_chars)
+    featurizer = head.featurizer(spec, tokenizer, config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
     return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
 

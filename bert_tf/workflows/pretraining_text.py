@@ -8,10 +8,12 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig
-from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm
+from bert_tf.data.block_tokenizer import BlockTokenizer
 from bert_tf.data.progress import Progress
 from bert_tf.data.spool import SpoolWriter
-from bert_tf.data.text_files import TextBlock, read_blocks, total_bytes
+from bert_tf.data.text_blocks import TextBlock
+from bert_tf.data.text_files import read_all_blocks, total_bytes
+from bert_tf.data.text_form import TextForm
 from bert_tf.data.workers import default_num_processes, run_in_order
 from bert_tf.text.sentences import sentence_splitter
 from bert_tf.text.vocab import Vocabulary
@@ -53,7 +55,7 @@ def fill_spool(
     num_bytes = total_bytes(inputs)
     num_processes = (config.num_processes or default_num_processes()) if num_bytes > WORTH_PROCESSES_BYTES else 1
     with Progress(num_bytes, "B", "tokenizing") as progress:
-        blocks = _blocks(inputs, block_bytes)
+        blocks = read_all_blocks(inputs, block_bytes)
         for block in islice(blocks, writer.num_blocks):
             progress.advance(block.num_read)
         progress.start_clock()
@@ -65,11 +67,6 @@ def fill_spool(
             progress.advance(num_read)
     writer.finish(stretch_pieces)
     return writer
-
-
-def _blocks(paths: list[str], block_bytes: int) -> Iterator[TextBlock]:
-    for path in paths:
-        yield from read_blocks(path, block_bytes)
 
 
 def _noted(blocks: Iterable[TextBlock]) -> tuple[Iterator[TextBlock], list[tuple[str, int]]]:
