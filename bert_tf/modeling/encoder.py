@@ -85,16 +85,15 @@ class AddNorm(keras.layers.LayerNormalization):
     LayerNorm itself is computed in float32 under every precision; the result has the dtype of what comes in.
     """
 
-    def __init__(self, dropout: float, salt: int, fuse: bool, name: str):
-        """Takes the dropout's rate and salt, the encoder's `fuse`, and a name."""
+    def __init__(self, dropout: float, salt: int, name: str):
+        """Takes the dropout's rate and salt, and a name."""
         # no autocast: what comes in half precision is widened where it is used, and the variables stay float32
         super().__init__(epsilon=LAYER_NORM_EPSILON, dtype="float32", autocast=False, name=name)
         self.dropout = Dropout(dropout, salt, name="dropout", dtype="float32", autocast=False)
-        self.fuse = fuse
 
-    def call(self, x, product, bias, training=False, seed=None):
+    def call(self, x, product, bias, training=False, seed=None, fuse=False):
         """Returns LayerNorm(x + dropout(product + bias)) of x and product [..., hidden], of that shape, and bias [hidden]."""
-        if not self.fuse or not training or seed is None:
+        if not fuse:
             added = self.dropout(tf.nn.bias_add(product, bias), training=training, seed=seed)
             return ops.cast(super().call(x + added), x.dtype)
         mask = self.dropout.mask(product, seed) if self.dropout.rate else tf.ones([1], x.dtype)
@@ -139,10 +138,9 @@ class Embeddings(keras.layers.Layer):
 class SelfAttention(keras.layers.Layer):
     """Multi-head scaled dot-product attention of a sequence, or of some places in it, on the sequence, and the output projection."""
 
-    def __init__(self, config: BertConfig, salt: int, fuse: bool = False, **options):
-        """Takes the model's shape, the dropout's salt and the encoder's `fuse`."""
+    def __init__(self, config: BertConfig, salt: int, **options):
+        """Takes the model's shape and the dropout's salt."""
         super().__init__(**options)
-        self.fuse = fuse
         self.heads = config.num_attention_heads
         self.head_dim = config.hidden_size // config.num_attention_heads
         self.query = dense(config.hidden_size, "query", config, dtype=self.dtype_policy)
@@ -156,7 +154,7 @@ class SelfAttention(keras.layers.Layer):
         for layer in (self.query, self.key, self.value, self.output_dense):
             layer.build(input_shape)
 
-    def call(self, x, penalty, asking=None, training=False, seed=None):
+    def call(self, x, penalty, asking=None, training=False, seed=None, fuse=False):
         """Returns [batch, n, hidden], without the output's bias: what the places `asking`, of that shape, take from x [batch, seq, hidden].
 
         Args:
@@ -165,16 +163,17 @@ class SelfAttention(keras.layers.Layer):
           asking: The places; None for all of x.
           training: Whether dropout is on.
           seed: int32[2] behind the dropout mask, or None.
+          fuse: Whether chains of elementwise operations are compiled; in training with a seed alone.
         """
         if asking is None:
             asking = x
-            query, key, value = self._heads_of(x, self.query, self.key, self.value)
+            query, key, value = self._heads_of(x, fuse, self.query, self.key, self.value)
         else:
-            query, key, value = *self._heads_of(asking, self.query), *self._heads_of(x, self.key, self.value)
+            query, key, value = *self._heads_of(asking, fuse, self.query), *self._heads_of(x, fuse, self.key, self.value)
         # [batch, heads, n, head_dim] x [batch, heads, seq, head_dim] -> [batch, heads, n, seq]
         scores = tf.matmul(query * (self.head_dim**-0.5), key, transpose_b=True)
         penalty = ops.cast(penalty, "float32")  # Keras hands it over in the layer's own, perhaps half, precision
-        if self.fuse and training and seed is not None:
+        if fuse:
             shares = fused.dropped_softmax(scores, penalty, seed, self.dropout.salt, self.dropout.rate)
         else:
             shares = tf.nn.softmax(ops.cast(scores, "float32") + penalty, axis=-1)
@@ -182,10 +181,10 @@ class SelfAttention(keras.layers.Layer):
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
         return product(ops.reshape(mixed, ops.shape(asking)), self.output_dense)
 
-    def _heads_of(self, x, *projections):
+    def _heads_of(self, x, fuse, *projections):
         """Returns what each of the projections makes of x [batch, seq, hidden], in one product: [batch, heads, seq, head_dim] each."""
         bias = ops.concatenate([layer.bias for layer in projections], axis=0)
-        both = (fused.bias_add if self.fuse else tf.nn.bias_add)(product(x, *projections), bias)
+        both = (fused.bias_add if fuse else tf.nn.bias_add)(product(x, *projections), bias)
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
         both = ops.reshape(both, (batch, seq, len(projections), self.heads, self.head_dim))
         # [batch, seq, projections, heads, head_dim] -> projections x [batch, heads, seq, head_dim]
@@ -200,11 +199,11 @@ class TransformerLayer(keras.layers.Layer):
         super().__init__(**options)
         self.config, self.fuse = config, fuse
         salt = 1 + 3 * index
-        self.attention = SelfAttention(config, salt, fuse, name="attention", dtype=self.dtype_policy)
-        self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, fuse, name="attention_norm")
+        self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
+        self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, name="attention_norm")
         self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
         self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
-        self.output_norm = AddNorm(config.hidden_dropout_prob, salt + 2, fuse, name="output_norm")
+        self.output_norm = AddNorm(config.hidden_dropout_prob, salt + 2, name="output_norm")
 
     def build(self, input_shape, penalty_shape=None):
         """Creates the block's variables."""
@@ -226,20 +225,24 @@ class TransformerLayer(keras.layers.Layer):
           seed: int32[2] behind all dropout masks, or None.
         """
         in_rows = wanted is not None and len(wanted.shape) == 2
+        fuse = self.fuse and training and seed is not None
         asking = tf.gather(x, wanted, batch_dims=1) if in_rows else x
-        attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed)
+        # not over the few places of a last layer: each shape is compiled anew
+        attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed, fuse=fuse and not in_rows)
+        fuse = fuse and wanted is None
         if wanted is not None and not in_rows:
             asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
-        x = self.attention_norm(asking, attended, tf.convert_to_tensor(self.attention.output_dense.bias), training=training, seed=seed)
+        bias = tf.convert_to_tensor(self.attention.output_dense.bias)
+        x = self.attention_norm(asking, attended, bias, training=training, seed=seed, fuse=fuse)
         # [..., hidden] -> [..., intermediate] -> [..., hidden]
         wide = product(x, self.intermediate)
         bias = tf.convert_to_tensor(self.intermediate.bias)
-        if self.fuse and training and self.config.hidden_act in _GELUS:
+        if fuse and self.config.hidden_act in _GELUS:
             wide = fused.bias_gelu(wide, bias, exact=self.config.hidden_act == _EXACT_GELU)
         else:
             wide = activation(self.config)(tf.nn.bias_add(wide, bias))
         fed = product(wide, self.output_dense)
-        return self.output_norm(x, fed, tf.convert_to_tensor(self.output_dense.bias), training=training, seed=seed)
+        return self.output_norm(x, fed, tf.convert_to_tensor(self.output_dense.bias), training=training, seed=seed, fuse=fuse)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -86,11 +86,12 @@ def test_scale_and_offset_stay_float32_under_half_precision(fuse):
     class Half(keras.layers.Layer):
         def __init__(self):
             super().__init__(dtype="mixed_bfloat16")
-            self.norm = AddNorm(0.0, 1, fuse, name="norm")
+            self.norm = AddNorm(0.0, 1, name="norm")
             self.norm.build((None, 8))
 
         def call(self, x):
-            return self.norm(tf.cast(x, tf.float32), tf.cast(x, tf.float32), tf.zeros(8), training=True, seed=tf.constant([1, 2]))
+            wide, seed = tf.cast(x, tf.float32), tf.constant([1, 2])
+            return self.norm(wide, wide, tf.zeros(8), training=True, seed=seed, fuse=fuse)
 
     layer, exact = Half(), 1 + 2.0**-12  # which bfloat16 rounds to 1
     layer.norm.gamma.assign(tf.zeros(8))
