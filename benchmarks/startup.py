@@ -20,7 +20,6 @@ from benchmarks.rounds import ROOT
 from bert_tf.training import record
 from bert_tf.workflows.model_folder import read_vocab
 
-
 FIRST_STEP = "step 1: loss"
 
 
