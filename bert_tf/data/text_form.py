@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bert_tf.data.json_lines import text_of_line
 from bert_tf.data.text_blocks import TextBlock
+from bert_tf.text.json_lines import text_of_line
 
 _JSON_NAME = re.compile(r"\.(jsonl|ndjson)(\.(gz|bz2|xz|zst))?$")
 
