@@ -53,6 +53,8 @@ def vocabulary_and_model(config: EpochsConfig) -> tuple[Vocabulary, BertConfig]:
         raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
     model_config = model_folder.read_config(config_file)
     model_folder.check_fits(model_config, vocab, config.max_seq_length)
+    if start is not None:
+        model_folder.check_direction(start, model_config, "leave out --bert_config_file")
     recorded, source = model_folder.recorded_casing(vocab_file)
     if recorded is None:
         recorded, source = model_config.do_lower_case, config_file
