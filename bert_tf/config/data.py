@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 from bert_tf.config.fields import (
     LARGEST_SIZE,
+    OBJECTIVES,
     check_length,
     check_mask_prob,
+    check_ngram,
     check_num_processes,
+    check_use_nsp,
     flag,
     input_format_flag,
     mask_shares,
@@ -58,7 +61,7 @@ class ExtractWikipediaConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CreatePretrainingDataConfig:
-    """Documents in, masked TFRecords and a manifest out."""
+    """Documents in, TFRecords of examples and a manifest out."""
 
     input_file: str = flag(
         None,
@@ -72,11 +75,25 @@ class CreatePretrainingDataConfig:
         None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
     )
     do_whole_word_mask: bool = flag(False, help="Mask all pieces of a chosen word together.")
+    word_segments: bool = flag(
+        False,
+        help="With do_whole_word_mask: the text is cut into words by spaces, Chinese too, and all pieces between two spaces are a word.",
+    )
+    max_ngram: int = flag(
+        1, help="With do_whole_word_mask: mask spans of 1 up to this many words, n of them with a probability in proportion to 1/n."
+    )
+    objective: str = flag(
+        "masked_lm",
+        choices=OBJECTIVES,
+        help="masked_lm: BERT's; next_token: examples for a left-to-right language model, unmasked (needs --use_nsp=false).",
+    )
     max_seq_length: int = flag(128, help="Length of every example in pieces, [CLS] and [SEP] included.")
     max_predictions_per_seq: int = flag(20, help="Most masked positions an example.")
     random_seed: int = flag(12345, help="Seed of every draw: same seed, same bytes.")
     dupe_factor: int | None = flag(
-        None, help="Times the corpus is gone through, with new pairs and new masks. Default: 10; with --masking=dynamic 1."
+        None,
+        help="Times the corpus is gone through, with new pairs and new masks. Default: 10; with --masking=dynamic and "
+        "--objective=next_token 1.",
     )
     masking: str = flag(
         "static",
@@ -113,9 +130,29 @@ class CreatePretrainingDataConfig:
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")
-        passes = self.dupe_factor if self.dupe_factor is not None else {"static": 10, "dynamic": 1}[self.masking]
+        self._check_masking()
+        passes = self.dupe_factor if self.dupe_factor is not None else 10 if self.is_masked else 1
         require(passes >= 1, f"dupe_factor is {passes}; give at least 1")
         object.__setattr__(self, "dupe_factor", passes)
         check_mask_prob(self.masked_lm_prob)
         require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
         mask_shares(self.mask_mix)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether masks are written into the records."""
+        return self.objective == "masked_lm" and self.masking == "static"
+
+    def _check_masking(self) -> None:
+        check_use_nsp(self.objective, self.use_nsp)
+        check_ngram(self.max_ngram, self.do_whole_word_mask)
+        require(
+            not self.word_segments or self.do_whole_word_mask,
+            "word_segments is true, but words matter to whole-word masking alone; give do_whole_word_mask=true, or leave it out",
+        )
+        if self.objective != "masked_lm":
+            for name, value in (("masking", "static"), ("do_whole_word_mask", False)):
+                require(
+                    getattr(self, name) == value,
+                    f"{name} is {getattr(self, name)}, but with objective {self.objective} nothing is masked; leave it out",
+                )

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
-from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
+from bert_tf.data.schema import pretraining_kind
 from bert_tf.data.spool import Spool
 from bert_tf.pretraining.masking import to_features
 from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples
@@ -51,13 +51,13 @@ class PartWriter:
     def open(
         cls, spool_folder: str, vocab_size: int, plan: PartPlan, rules: ExampleRules, folder: str, num_outputs: int, compress: bool
     ) -> "PartWriter":
-        """Returns the writer of a process, which opens the spool."""
+        """Returns the writer of a process, which opens the spool, made for `vocab_size` ids."""
         return cls(Spool(spool_folder, vocab_size), plan, rules, folder, num_outputs, compress)
 
     def __call__(self, number: int) -> Part:
         """Returns the part of this number, written."""
         rules, tally = self.rules, Tally(self.rules.max_seq_length)
-        kind = PRETRAINING if rules.is_masked else UNMASKED_PRETRAINING
+        kind = pretraining_kind(rules.objective, rules.is_masked, rules.masking.given_words > 0)
         stretches = map(self.spool.stretch, self.plan.stretches_of(number))
         outputs = [bytearray() for _ in range(self.num_outputs)]
         for segments, example in part_examples(self.spool, stretches, number, rules):

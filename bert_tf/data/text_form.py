@@ -21,11 +21,18 @@ class TextForm:
       input_format: "text", "jsonl", or "auto": by the file's name.
       text_field: Of JSON lines, the field that holds a document's text.
       language: Where lines are running text to be split into sentences, the code of its language; None where a line is a sentence.
+      word_segments: Whether the text comes cut into words by spaces, which are then told: a piece that continues one gets the size of
+        the vocabulary added to its id.
     """
 
     input_format: str = "auto"
     text_field: str = "text"
     language: str | None = None
+    word_segments: bool = False
+
+    def num_ids(self, vocab_size: int) -> int:
+        """Returns how many ids there are to tell apart in the tokenized text."""
+        return 2 * vocab_size if self.word_segments else vocab_size
 
     def is_json(self, path: str) -> bool:
         """Returns whether a file holds JSON lines."""

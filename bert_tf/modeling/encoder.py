@@ -227,6 +227,8 @@ class TransformerLayer(keras.layers.Layer):
         in_rows = wanted is not None and len(wanted.shape) == 2
         fuse = self.fuse and training and seed is not None
         asking = tf.gather(x, wanted, batch_dims=1) if in_rows else x
+        if in_rows and penalty.shape[2] != 1:  # [batch, 1, seq, seq] -> [batch, 1, n, seq]
+            penalty = tf.gather(penalty[:, 0], wanted, batch_dims=1)[:, None]
         # not over the few places of a last layer: each shape is compiled anew
         attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed, fuse=fuse and not in_rows)
         fuse = fuse and wanted is None
@@ -292,17 +294,22 @@ class BertEncoder(keras.Model):
         Returns:
           Dict of sequence_output [batch, seq, hidden], pooled_output [examples, hidden] and all_layers, a tuple of the embeddings'
           and every layer's output, each [batch, seq, hidden]. With wanted_positions, sequence_output and the last of all_layers are
-          [batch, n, hidden], or [n, hidden] where the positions count through all rows.
+          [batch, n, hidden], or [n, hidden] where the positions count through all rows. pooled_output is made of [CLS]; of a model that
+          reads from left to right of the last piece, which alone sees the whole text, or of cls_positions where these are given.
         """
         seen = ops.cast(inputs["input_mask"], "float32")[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
         blocks = inputs.get("block_ids")
         if blocks is not None:
             seen = seen * ops.cast(ops.equal(blocks[:, None, :, None], blocks[:, None, None, :]), "float32")  # -> [batch, 1, seq, seq]
+        if self.config.left_to_right:
+            places = tf.range(tf.shape(inputs["input_ids"])[1])
+            seen = seen * tf.cast(places[:, None] >= places[None, :], tf.float32)  # -> [batch, 1, seq, seq]
         penalty = (1.0 - seen) * MASK_PENALTY
         x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"), training=training, seed=seed)
         firsts, wanted = inputs.get("cls_positions"), inputs.get("wanted_positions")
-        if wanted is not None:  # and [CLS], for the pooler
-            wanted = ops.concatenate([ops.zeros_like(inputs["input_ids"][:, :1]) if firsts is None else firsts, wanted], axis=-1)
+        pooled_places = self._pooled_places(inputs) if firsts is None else firsts
+        if wanted is not None:
+            wanted = ops.concatenate([pooled_places, wanted], axis=-1)
         all_layers = [x]
         for index, layer in enumerate(self.transformer):
             run = functools.partial(layer, training=training, seed=seed)
@@ -313,15 +320,26 @@ class BertEncoder(keras.Model):
             all_layers.append(x)
         if wanted is None:
             # [batch, seq, hidden] -> [examples, hidden]
-            first = x[:, 0] if firsts is None else tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+            if firsts is not None:
+                summary = tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+            else:
+                summary = tf.gather(x, pooled_places[:, 0], batch_dims=1) if self.config.left_to_right else x[:, 0]
         elif firsts is None:
-            first, x = x[:, 0], x[:, 1:]
+            summary, x = x[:, 0], x[:, 1:]
         else:
             count = ops.shape(firsts)[0]
-            first, x = x[:count], x[count:]
+            summary, x = x[:count], x[count:]
         all_layers[-1] = x
-        pooled = self.pooler(first)
+        pooled = self.pooler(summary)
         return {"sequence_output": x, "pooled_output": pooled, "all_layers": tuple(all_layers)}
+
+    def _pooled_places(self, inputs):
+        """Returns which place of each row the pooler reads, int[batch, 1]: [CLS], or the last that is no padding."""
+        ids = inputs["input_ids"]
+        if not self.config.left_to_right:
+            return ops.zeros_like(ids[:, :1])
+        lengths = ops.sum(ops.cast(inputs["input_mask"], ids.dtype), axis=1, keepdims=True)
+        return ops.maximum(lengths - 1, 0)  # a row of padding only has a place too
 
     def get_config(self):
         """Returns what `from_config` makes the same encoder from."""

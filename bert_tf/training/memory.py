@@ -110,7 +110,7 @@ def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: k
       InputError: --auto_batch where `free` is None.
     """
     size = config.train_batch_size // num_replicas
-    masks, number = getattr(config, "max_predictions_per_seq", 0), tf.as_dtype(model.compute_dtype).size
+    masks, number = config.num_predictions, tf.as_dtype(model.compute_dtype).size
     whole = StepShape(size, config.max_seq_length, masks, number, config.recompute)
     num_parameters, count = model.count_params(), config.gradient_accumulation_steps
     if config.auto_batch:

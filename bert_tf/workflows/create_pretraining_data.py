@@ -1,6 +1,6 @@
 """Documents -> masked examples: TFRecords as google-research/bert writes them, and a manifest beside each file.
 
-With --masking=dynamic the examples are written unmasked.
+With --masking=dynamic and --objective=next_token the examples are written unmasked.
 
 In two halves, each done by all processes, each going on where a killed one was: the text is tokenized once, into a spool on disk
 (`pretraining_text.py`), then examples are made from it (`pretraining_records.py`). Neither holds more than a few blocks of text or
@@ -22,7 +22,7 @@ from bert_tf.config import CreatePretrainingDataConfig, mask_shares, to_dict
 from bert_tf.data.files import expand_patterns, make_folder, output_files
 from bert_tf.data.ledger import remove_folder
 from bert_tf.data.manifest import manifest_path, remove_manifests, write_manifests
-from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
+from bert_tf.data.schema import pretraining_kind
 from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.workers import default_num_processes
 from bert_tf.errors import InputError, WorkerDied
@@ -32,12 +32,14 @@ from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows.model_folder import read_vocab, recorded_casing
 from bert_tf.workflows.pretraining_records import RecordsFolder, write_parts
-from bert_tf.workflows.pretraining_text import fill_spool
+from bert_tf.workflows.pretraining_text import fill_spool, text_form
 
 # Above these shares a line warns that something is probably not as meant.
 UNK_WARNING = 0.10
 CJK_WARNING = 0.30
 RANDOM_NEXT_WARNING = 0.55
+# Below this part of the masks that are asked for a line warns, where words were given.
+FEW_MASKS_WARNING = 0.5
 
 # A part's examples and their bytes take half of that many bytes a piece while it is made; and small parts share out evenly.
 _BYTES_A_PIECE = 64
@@ -58,27 +60,23 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
     vocab = read_vocab(config.vocab_file)
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    rules = MaskingRules.of_vocabulary(
-        vocab, config.masked_lm_prob, config.max_predictions_per_seq, mask_shares(config.mask_mix), config.do_whole_word_mask
-    )
-    is_masked = config.masking == "static"
+    rules, form = _rules(config, vocab), text_form(config)
     _warn_of_flags(config)
 
     with _work_folder(config.work_dir, outputs[0]) as folder:
         part_pieces = (config.memory_per_process_mb << 20) // _BYTES_A_PIECE
         spool_folder = os.path.join(folder, "text")
-        text = fill_spool(config, inputs, vocab, do_lower_case, spool_folder, part_pieces // _STRETCHES_A_PART)
+        text = fill_spool(config, form, inputs, vocab, do_lower_case, spool_folder, part_pieces // _STRETCHES_A_PART)
         _check_text(text, inputs, config)
         unk_rate = _warn_of_text(text, vocab, config)
         plan = PartPlan.of_size(text.num_stretches, text.counts["tokens"], config.dupe_factor, part_pieces, config.random_seed)
         records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), outputs, config.max_seq_length)
-        how = ExampleRules(rules, config.max_seq_length, config.short_seq_prob, config.use_nsp, config.random_seed, is_masked)
         num_processes = config.num_processes or default_num_processes()
-        write_parts(records, spool_folder, len(vocab), plan, how, len(outputs), config.compress, num_processes)
+        write_parts(records, spool_folder, form.num_ids(len(vocab)), plan, rules, len(outputs), config.compress, num_processes)
         if records.tally.examples < len(outputs):
             raise InputError(f"--output_file: names {len(outputs)} files for {records.tally.examples} examples; name fewer")
         content = {
-            "kind": (PRETRAINING if is_masked else UNMASKED_PRETRAINING).name,
+            "kind": pretraining_kind(config.objective, config.is_masked, config.word_segments).name,
             "flags": to_dict(config),
             "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
             "counts": {
@@ -86,13 +84,34 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
                 **{name: text.counts[name] for name in ("documents", "sentences", "tokens")},
                 "examples": records.tally.examples,
             },
-            "observed": records.tally.rates(config.use_nsp, is_masked) | {"unk_rate": unk_rate},
+            "observed": records.tally.rates(config.use_nsp, config.is_masked) | {"unk_rate": unk_rate},
         }
         remove_manifests(outputs)
         records.move_out()
         write_manifests(outputs, records.counts(), content)
-    _report(content, outputs, time.monotonic() - begin)
+    _report(content, config, outputs, time.monotonic() - begin)
     return content
+
+
+def _rules(config: CreatePretrainingDataConfig, vocab: Vocabulary) -> ExampleRules:
+    masking = MaskingRules.of_vocabulary(
+        vocab,
+        config.masked_lm_prob,
+        config.max_predictions_per_seq,
+        mask_shares(config.mask_mix),
+        config.do_whole_word_mask,
+        config.max_ngram,
+        config.word_segments,
+    )
+    return ExampleRules(
+        masking,
+        config.max_seq_length,
+        config.short_seq_prob,
+        config.use_nsp,
+        config.random_seed,
+        config.is_masked,
+        config.objective,
+    )
 
 
 @contextlib.contextmanager
@@ -152,10 +171,13 @@ def _check_text(text: SpoolWriter, paths: list[str], config: CreatePretrainingDa
 
 
 def _warn_of_flags(config: CreatePretrainingDataConfig) -> None:
-    if config.masking == "static":
+    if config.is_masked:
         advice = predictions_advice(config.max_seq_length, config.masked_lm_prob, config.max_predictions_per_seq)
         if advice is not None:
             logging.warning("%s", advice)
+    elif config.objective == "next_token":
+        if config.dupe_factor > 1:
+            logging.warning("dupe_factor is %d: further passes of next_token hold the same text, cut elsewhere", config.dupe_factor)
     elif config.dupe_factor > 1:
         logging.warning(
             "dupe_factor is %d, but with --masking=dynamic one pass has new masks in every epoch: further ones give new pairs only, at as "
@@ -174,18 +196,18 @@ def _warn_of_text(text: SpoolWriter, vocab: Vocabulary, config: CreatePretrainin
             100 * unk_rate,
             vocab.source,
         )
-    if config.do_whole_word_mask:
+    if config.do_whole_word_mask and not config.word_segments:
         cjk_rate = text.counts["cjk"] / text.counts["tokens"]
         if cjk_rate > CJK_WARNING:
             logging.warning(
                 "%.0f %% of the text's pieces are single Chinese characters, each a word to the tokenizer: do_whole_word_mask changes "
-                "nothing for them",
+                "nothing for them; give text that is cut into words by spaces, and --word_segments",
                 100 * cjk_rate,
             )
     return round(unk_rate, 6)
 
 
-def _report(content: dict[str, Any], outputs: list[str], secs: float) -> None:
+def _report(content: dict[str, Any], config: CreatePretrainingDataConfig, outputs: list[str], secs: float) -> None:
     counts, observed = content["counts"], content["observed"]
     files = outputs[0] if len(outputs) == 1 else f"{outputs[0]} and {len(outputs) - 1} more"
     text = f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} pieces"
@@ -193,7 +215,7 @@ def _report(content: dict[str, Any], outputs: list[str], secs: float) -> None:
     print(f"{counts['examples']:,} examples in {files}, {secs:.0f} s")
     share = observed["random_next_share"]
     pairs = "no next sentences" if share is None else f"{share:.1%} with a random next sentence"
-    masks = "masks to be drawn in training"
+    masks = "masks to be drawn in training" if config.objective == "masked_lm" else "for a left-to-right model, nothing masked"
     if observed["mask_mix"] is not None:
         mix = "/".join(f"{100 * share:.1f}" for share in observed["mask_mix"])
         masks = f"masked {observed['mask_rate']:.1%} of the pieces ({mix} % [MASK]/same/random)"
@@ -203,4 +225,12 @@ def _report(content: dict[str, Any], outputs: list[str], secs: float) -> None:
             "%.0f %% of the next sentences are random, not half: most documents have one sentence only; give one sentence a line and a "
             "blank line between documents, not between sentences",
             100 * share,
+        )
+    wanted = min(config.masked_lm_prob, config.max_predictions_per_seq / config.max_seq_length)
+    if config.word_segments and config.is_masked and observed["mask_rate"] < wanted * FEW_MASKS_WARNING:
+        logging.warning(
+            "%.1f %% of the pieces are masked, not %.1f %%: most words are longer than what an example may mask; is the text cut into "
+            "words by spaces, as --word_segments says?",
+            100 * observed["mask_rate"],
+            100 * wanted,
         )

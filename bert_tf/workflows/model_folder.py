@@ -102,6 +102,27 @@ def check_vocab_of(start: str | os.PathLike[str], vocab: Vocabulary) -> None:
     )
 
 
+def check_direction(start: str | os.PathLike[str], config: BertConfig, mend: str) -> None:
+    """Checks that weights are used with the attention that they were trained with: to both sides, or from left to right.
+
+    Args:
+      start: What `find_checkpoint` takes; where no bert_config.json lies beside the weights, nothing is known of them.
+      config: The shape of the model that is to have these weights.
+      mend: What to do about it.
+
+    Raises:
+      InputError: They were trained with the other.
+    """
+    files = find_checkpoint(start)
+    file = os.path.join(files.folder, CONFIG_NAME)
+    if not tf.io.gfile.exists(file):
+        return
+    trained = read_config(file).left_to_right
+    if trained != config.left_to_right:
+        told = {True: "from left to right", False: "to both sides"}
+        raise InputError(f"{files.weights}: trained with attention {told[trained]} ({file}), this run's is {told[not trained]}; {mend}")
+
+
 def find_config(path: str | os.PathLike[str]) -> str:
     """Returns the config file of the model that the path means: bert_config.json, or Hugging Face's config.json.
 
@@ -181,6 +202,8 @@ def vocabulary_and_config(
         raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
     config = read_config(config_file)
     check_fits(config, vocab, max_seq_length)
+    if start is not None:
+        check_direction(start, config, "leave out --bert_config_file")
     recorded, source = recorded_casing(vocab_file)
     if recorded is None:
         recorded, source = config.do_lower_case, config_file

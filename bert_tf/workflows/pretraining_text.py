@@ -26,12 +26,19 @@ _BLOCK_SHARE = 32
 
 
 def fill_spool(
-    config: CreatePretrainingDataConfig, inputs: list[str], vocab: Vocabulary, do_lower_case: bool, folder: str, stretch_pieces: int
+    config: CreatePretrainingDataConfig,
+    form: TextForm,
+    inputs: list[str],
+    vocab: Vocabulary,
+    do_lower_case: bool,
+    folder: str,
+    stretch_pieces: int,
 ) -> SpoolWriter:
     """Tokenizes what is not yet in the folder's spool and returns its writer, which is whole.
 
     Args:
       config: The run's flags.
+      form: What lines are, by these flags.
       inputs: The text files.
       vocab: The vocabulary.
       do_lower_case: Whether text is lower-cased.
@@ -41,12 +48,11 @@ def fill_spool(
     Raises:
       InputError: A file that cannot be read, or is not what the flags say.
     """
-    form = TextForm(config.input_format, config.text_field, config.language if config.split_sentences else None)
     if form.language:
         sentence_splitter(form.language)  # that it is not installed is told here, not by every process
     block_bytes = (config.memory_per_process_mb << 20) // _BLOCK_SHARE
     identity = [[_stamp(path) for path in inputs], vocab.sha256, do_lower_case, vars(form), block_bytes, stretch_pieces]
-    writer = SpoolWriter(folder, identity, len(vocab))
+    writer = SpoolWriter(folder, identity, form.num_ids(len(vocab)))
     if writer.is_whole:
         logging.info("%s: going on with the text that was tokenized before", folder)
         return writer
@@ -67,6 +73,12 @@ def fill_spool(
             progress.advance(num_read)
     writer.finish(stretch_pieces)
     return writer
+
+
+def text_form(config: CreatePretrainingDataConfig) -> TextForm:
+    """Returns what the lines of the text are, by the flags."""
+    language = config.language if config.split_sentences else None
+    return TextForm(config.input_format, config.text_field, language, config.word_segments)
 
 
 def _noted(blocks: Iterable[TextBlock]) -> tuple[Iterator[TextBlock], list[tuple[str, int]]]:
