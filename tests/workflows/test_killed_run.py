@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.workflows.conftest import MASKS, SAMPLE, SEQ
 
 pytestmark = pytest.mark.slow
-KILLS = 10
+KILLS = 20
 
 
 def pretraining(made, folder, num_steps=400, *more):
