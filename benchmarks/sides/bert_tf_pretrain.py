@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from benchmarks.rounds import serve
 from bert_tf.config import BertConfig
-from bert_tf.data.batches import Batches, PackedBatches, ShuffledRecords
+from bert_tf.data.batches import Batches, PackedBatches
+from bert_tf.data.record_order import ShuffledRecords
 from bert_tf.data.records import RecordFile
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.modeling import losses

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.config import BertConfig
-from bert_tf.modeling.encoder import Dropout, activation, dense, initializer, layer_norm
+from bert_tf.modeling.layers import Dropout, activation, dense, initializer, layer_norm
 
 # Dropout before a classifier's output layer: fixed in the original, whatever the config says.
 CLASSIFIER_DROPOUT = 0.1

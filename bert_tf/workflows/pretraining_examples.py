@@ -8,11 +8,12 @@ from absl import logging
 from bert_tf import config as configs
 from bert_tf.config import BertConfig, PretrainConfig
 from bert_tf.config.fields import check_ngram
-from bert_tf.data.batches import Batches, OrderedRecords, PackedBatches, ShuffledRecords, Transform
+from bert_tf.data.batches import Batches, PackedBatches, Transform
 from bert_tf.data.dynamic_masking import DynamicMasking
 from bert_tf.data.files import expand_patterns
 from bert_tf.data.manifest import Manifest, is_manifest, read_manifest
 from bert_tf.data.next_token import next_token_targets
+from bert_tf.data.record_order import OrderedRecords, ShuffledRecords
 from bert_tf.data.records import RecordFile, check_first_record, first_feature_names
 from bert_tf.data.records import fingerprint as fingerprint_of
 from bert_tf.data.schema import (

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.data import batches as module
-from bert_tf.data.batches import Batches, BucketedBatches, OrderedRecords, ShuffledRecords
+from bert_tf.data import record_order as module
+from bert_tf.data.batches import Batches, BucketedBatches
 from bert_tf.data.buckets import BucketPlan
+from bert_tf.data.record_order import OrderedRecords, ShuffledRecords
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.errors import InputError

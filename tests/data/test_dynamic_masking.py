@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 from scipy.stats import chi2_contingency, chisquare
 
-from bert_tf.data.batches import Batches, OrderedRecords, Shares, ShuffledRecords
+from bert_tf.data.batches import Batches, Shares
 from bert_tf.data.dynamic_masking import DynamicMasking
+from bert_tf.data.record_order import OrderedRecords, ShuffledRecords
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import UNMASKED_PRETRAINING
 from bert_tf.pretraining.masking import MaskingRules, assemble, mask, num_to_mask, to_features

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from bert_tf.modeling import fused
-from bert_tf.modeling.encoder import AddNorm, BertEncoder, Dropout
+from bert_tf.modeling.encoder import BertEncoder
+from bert_tf.modeling.layers import AddNorm, Dropout
 from tests.modeling.test_packed_rows import CONFIG, features
 
 

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from bert_tf.convert.names import training_state
-from bert_tf.data.batches import Batches, BucketedBatches, ShuffledRecords
+from bert_tf.data.batches import Batches, BucketedBatches
 from bert_tf.data.buckets import BucketPlan
+from bert_tf.data.record_order import ShuffledRecords
 from bert_tf.data.records import RecordFile, serialize, write_records
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.modeling import losses

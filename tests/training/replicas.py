@@ -9,7 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.data.batches import Batches, OrderedRecords, ShuffledRecords
+from bert_tf.data.batches import Batches
+from bert_tf.data.record_order import OrderedRecords, ShuffledRecords
 from bert_tf.data.records import RecordFile
 from bert_tf.data.schema import PRETRAINING
 from bert_tf.modeling import losses

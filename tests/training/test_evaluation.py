@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.data.batches import Batches, OrderedRecords
+from bert_tf.data.batches import Batches
+from bert_tf.data.record_order import OrderedRecords
 from bert_tf.data.schema import CLASSIFICATION, PRETRAINING
 from bert_tf.modeling import losses
 from bert_tf.training import evaluation

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.data.batches import Batches, OrderedRecords
+from bert_tf.data.batches import Batches
+from bert_tf.data.record_order import OrderedRecords
 from bert_tf.data.schema import CLASSIFICATION
 from bert_tf.modeling import losses
 from bert_tf.modeling.models import ClassificationModel
