@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from absl import logging
 
-from bert_tf.config import BertConfig, FinetuneConfig, to_dict
+from bert_tf.config import BertConfig, FinetuneConfig, TaggerConfig, to_dict
 from bert_tf.data import saved_logits
 from bert_tf.errors import InputError
 from bert_tf.serving.export import export
@@ -19,7 +19,7 @@ from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import examples, run_directory, task_results, task_rows
+from bert_tf.workflows import run_directory, task_results, task_rows
 from bert_tf.workflows.epochs import Examined, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
 from bert_tf.workflows.training_run import TrainingRun, open_run
@@ -31,8 +31,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     Raises:
       InputError: What the user can mend, before anything is trained.
     """
-    vocab, model_config, spec, rows, head, featurizer, num_steps = _prepared(config)
-    files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec)
+    vocab, model_config, spec, rows, tagger, head, featurizer, num_steps = _prepared(config)
+    files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec, tagger)
     results: dict[str, Any] = {}
     with open_run(
         config,
@@ -49,7 +49,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
 
         @functools.cache
         def batches(split, batch_size, num_steps=None):
-            return examples.batches(config, training, split, rows[split], featurizer, head.records, batch_size, num_steps)
+            return head.batches(config, training, split, rows[split], featurizer, head.records, batch_size, num_steps)
 
         def logits(split, batch_size):
             return featurizer.collect(rows[split], training.predict(batches(split, batch_size))["classifier"])
@@ -99,6 +99,7 @@ class _Prepared(NamedTuple):
     model_config: BertConfig
     spec: TaskSpec
     rows: dict[str, list[Row]]
+    tagger: TaggerConfig | None
     head: Head
     featurizer: Featurizer
     num_steps: int
@@ -108,12 +109,15 @@ def _prepared(config: FinetuneConfig) -> _Prepared:
     if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
     vocab, model_config = vocabulary_and_model(config)
-    spec = task_rows.find(config, run_directory.start_of(config))
+    start = run_directory.start_of(config)
+    spec, tagger = task_rows.find(config, start), task_rows.find_tagger(config, start)
+    if tagger is not None:
+        tagger.layers(model_config.num_hidden_layers)  # refuses what the model is too small for
     rows = _rows(config, spec)
-    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
+    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())], tagger)
     featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
-    return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
+    return _Prepared(vocab, model_config, spec, rows, tagger, head, featurizer, num_steps)
 
 
 def _rows(config: FinetuneConfig, spec: TaskSpec) -> dict[str, list[Row]]:
