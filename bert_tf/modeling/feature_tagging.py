@@ -38,7 +38,7 @@ class FeatureTagger(keras.layers.Layer):
 
     def __init__(self, tagger: TaggerConfig, config: BertConfig, num_labels: int, **options):
         """Takes the tagger's shape, the encoder's and the number of labels."""
-        super().__init__(**options)
+        super().__init__(autocast=False, **options)
         self.num_layers = len(tagger.layers(config.num_hidden_layers))
         self._hidden, self._lstm_size = config.hidden_size, tagger.lstm_size
         self.mix = LayerSum(name="mix", dtype="float32") if tagger.is_sum else None
@@ -88,7 +88,7 @@ class FeatureTaggingModel(keras.Model):
     def __init__(self, tagger: TaggerConfig, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
         """Takes the tagger's shape, the encoder's, the number of labels, and what does not matter to an encoder that is not trained."""
         del recompute, fuse
-        super().__init__(name="feature_tagging", **options)
+        super().__init__(name="feature_tagging", autocast=False, **options)
         self.layers_read: Sequence[int] = tagger.layers(config.num_hidden_layers)
         self.encoder = BertEncoder(config, dtype="float32")
         self.encoder.trainable = False

@@ -24,7 +24,8 @@ class BidirectionalLSTM(keras.layers.Layer):
 
     def __init__(self, units: int, **options):
         """Takes the units of each direction."""
-        super().__init__(**options)
+        # no autocast: the products alone are narrowed, and the bias is added in float32
+        super().__init__(autocast=False, **options)
         self.units = units
 
     def build(self, input_shape):
@@ -50,9 +51,9 @@ class BidirectionalLSTM(keras.layers.Layer):
         # [seq, batch, inputs] x [inputs, directions x 4 x units] -> [seq, batch, directions x 4 x units]
         both = tf.tensordot(x, ops.concatenate([kernel[0], kernel[1]], axis=1), 1)
         left, right = tf.split(ops.cast(both, "float32"), 2, axis=-1)
-        own = tf.stack([left, right[::-1]], axis=1) + ops.cast(self.bias, "float32")[:, None]  # -> [seq, directions, batch, 4 x units]
+        own = tf.stack([left, right[::-1]], axis=1) + ops.convert_to_tensor(self.bias)[:, None]  # -> [seq, directions, batch, 4 x units]
         there = tf.transpose(ops.cast(mask, "float32"))[..., None]  # -> [seq, batch, 1]
-        states = recurrence(own, tf.stack([there, there[::-1]], axis=1), tf.cast(self.recurrent_kernel, self.compute_dtype))
+        states = recurrence(own, tf.stack([there, there[::-1]], axis=1), ops.cast(self.recurrent_kernel, self.compute_dtype))
         states = tf.concat([states[:, 0], states[::-1, 1]], axis=-1)  # -> [seq, batch, 2 x units]
         return tf.transpose(states, [1, 0, 2])
 
