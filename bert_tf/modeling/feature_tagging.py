@@ -61,12 +61,12 @@ class FeatureTagger(keras.layers.Layer):
         self.classifier.build((None, None, width))
         self.built = True
 
-    def call(self, vectors, mask, training=False, seed=None):
+    def call(self, vectors, is_token, training=False, seed=None):
         """Returns logits float32[batch, seq, labels], padding included.
 
         Args:
           vectors: [batch, seq, layers, hidden], of the layers that are read, token by token.
-          mask: int[batch, seq], 1 for a token; they begin at the left of each row.
+          is_token: int[batch, seq], 1 for a token; they begin at the left of each row.
           training: Whether dropout is on.
           seed: int32[2] behind all dropout masks, or None.
         """
@@ -75,7 +75,7 @@ class FeatureTagger(keras.layers.Layer):
         else:
             x = ops.reshape(vectors, (*ops.shape(vectors)[:2], self.num_layers * self._hidden))  # -> [batch, seq, layers x hidden]
         for dropout, lstm in zip(self.dropouts, self.lstms):
-            x = lstm(dropout(ops.cast(x, self.compute_dtype), training=training, seed=seed), mask)
+            x = lstm(dropout(ops.cast(x, self.compute_dtype), training=training, seed=seed), is_token)
         return self.classifier(x, training=training, seed=seed)
 
 

@@ -39,12 +39,12 @@ class BidirectionalLSTM(keras.layers.Layer):
         self.recurrent_kernel = weight("recurrent_kernel", (self.units, width), keras.initializers.Orthogonal)
         self.bias = weight("bias", (width,), _ForgetBias)
 
-    def call(self, x, mask):
+    def call(self, x, is_text):
         """Returns float32[batch, seq, 2 x units], the states from the left, then those from the right; 0 where there is no text.
 
         Args:
           x: [batch, seq, inputs].
-          mask: int or bool [batch, seq], 1 for the text, which begins at the left of each row.
+          is_text: int[batch, seq], 1 for the text, which begins at the left of each row.
         """
         x = tf.transpose(ops.cast(x, self.compute_dtype), [1, 0, 2])  # -> [seq, batch, inputs]
         kernel = ops.cast(self.kernel, self.compute_dtype)
@@ -52,7 +52,7 @@ class BidirectionalLSTM(keras.layers.Layer):
         both = tf.tensordot(x, ops.concatenate([kernel[0], kernel[1]], axis=1), 1)
         left, right = tf.split(ops.cast(both, "float32"), 2, axis=-1)
         own = tf.stack([left, right[::-1]], axis=1) + ops.convert_to_tensor(self.bias)[:, None]  # -> [seq, directions, batch, 4 x units]
-        there = tf.transpose(ops.cast(mask, "float32"))[..., None]  # -> [seq, batch, 1]
+        there = tf.transpose(ops.cast(is_text, "float32"))[..., None]  # -> [seq, batch, 1]
         states = recurrence(own, tf.stack([there, there[::-1]], axis=1), ops.cast(self.recurrent_kernel, self.compute_dtype))
         states = tf.concat([states[:, 0], states[::-1, 1]], axis=-1)  # -> [seq, batch, 2 x units]
         return tf.transpose(states, [1, 0, 2])
@@ -63,7 +63,7 @@ class _ForgetBias(keras.initializers.Initializer):
 
     def __call__(self, shape, dtype=None):
         units = shape[0] // _NUM_GATES
-        return ops.concatenate([ops.zeros(units, dtype), ops.ones(units, dtype), ops.zeros(2 * units, dtype)])
+        return ops.concatenate([ops.zeros((units,), dtype), ops.ones((units,), dtype), ops.zeros((2 * units,), dtype)])
 
 
 def _for_each_direction(make: Callable[[], keras.initializers.Initializer]):
@@ -96,7 +96,7 @@ def recurrence(own: tf.Tensor, mask: tf.Tensor, kernel: tf.Tensor):
 def _forward(own, mask, kernel):
     """Returns h and c, [seq, directions, batch, units], and the gates' values, [seq, directions, batch, 4 x units]."""
     num_steps, nothing = tf.shape(own)[0], tf.zeros_like(own[0, ..., : own.shape[-1] // _NUM_GATES])
-    arrays = [tf.TensorArray(tf.float32, num_steps, element_shape=own.shape[1:-1].concatenate(None)) for _ in range(3)]
+    arrays = [tf.TensorArray(tf.float32, num_steps, element_shape=shape) for shape in (nothing.shape, nothing.shape, own.shape[1:])]
 
     def step(t, h, c, arrays):
         i, f, g, o = tf.split(own[t] + tf.cast(tf.matmul(tf.cast(h, kernel.dtype), kernel), tf.float32), _NUM_GATES, axis=-1)
@@ -104,7 +104,7 @@ def _forward(own, mask, kernel):
         c = mask[t] * (f * c + i * g)
         h = o * tf.tanh(c)
         found = (h, c, tf.concat([i, f, g, o], axis=-1))
-        return t + 1, h, c, [array.write(t, value) for array, value in zip(arrays, found)]
+        return [t + 1, h, c, [array.write(t, value) for array, value in zip(arrays, found)]]
 
     *_, arrays = tf.while_loop(lambda t, *_: t < num_steps, step, [0, nothing, nothing, arrays], maximum_iterations=num_steps)
     return [array.stack() for array in arrays]
@@ -124,7 +124,7 @@ def _backward(upstream, mask, cells, gates, kernel):
         of_gates = [of_c * g * i * (1 - i), of_c * before * f * (1 - f), of_c * i * (1 - g * g), of_h * squashed * o * (1 - o)]
         of_own = tf.concat(of_gates, axis=-1)
         of_state = tf.matmul(tf.cast(of_own, kernel.dtype), kernel, transpose_b=True)
-        return t - 1, tf.cast(of_state, tf.float32), of_c * f, array.write(t, of_own)
+        return [t - 1, tf.cast(of_state, tf.float32), of_c * f, array.write(t, of_own)]
 
     *_, array = tf.while_loop(lambda t, *_: t >= 0, step, [num_steps - 1, nothing, nothing, array], maximum_iterations=num_steps)
     return array.stack()

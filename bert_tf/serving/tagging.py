@@ -77,12 +77,10 @@ class TaggerModule(ServingModule):
 
     def _word_starts(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns where tokens seem to begin, int32[batch, seq]: at pieces that are not special, and do not continue a word."""
-        is_text = inputs["input_mask"]
-        return (
-            is_text
-            if self._starts is None
-            else is_text * tf.gather(self._starts, tf.minimum(inputs["input_ids"], tf.size(self._starts) - 1))
-        )
+        if self._starts is None:
+            return inputs["input_mask"]
+        ids = tf.minimum(inputs["input_ids"], tf.size(self._starts) - 1)  # the model's table may be longer than the vocabulary
+        return inputs["input_mask"] * tf.gather(self._starts, ids)
 
     def _windows(self, ids: tf.Tensor, lengths: tf.Tensor, cut: Cut) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Returns the encoder's inputs for all windows, int32[windows, seq] each, and where in its sentence each begins, int32[windows].
