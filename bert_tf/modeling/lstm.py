@@ -51,7 +51,7 @@ class BidirectionalLSTM(keras.layers.Layer):
         # [seq, batch, inputs] x [inputs, directions x 4 x units] -> [seq, batch, directions x 4 x units]
         both = tf.tensordot(x, ops.concatenate([kernel[0], kernel[1]], axis=1), 1)
         left, right = tf.split(ops.cast(both, "float32"), 2, axis=-1)
-        own = tf.stack([left, right[::-1]], axis=1) + ops.convert_to_tensor(self.bias)[:, None]  # -> [seq, directions, batch, 4 x units]
+        own = tf.stack([left, right[::-1]], axis=1) + ops.cast(self.bias, "float32")[:, None]  # -> [seq, directions, batch, 4 x units]
         there = tf.transpose(ops.cast(is_text, "float32"))[..., None]  # -> [seq, batch, 1]
         states = recurrence(own, tf.stack([there, there[::-1]], axis=1), ops.cast(self.recurrent_kernel, self.compute_dtype))
         states = tf.concat([states[:, 0], states[::-1, 1]], axis=-1)  # -> [seq, batch, 2 x units]

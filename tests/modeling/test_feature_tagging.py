@@ -61,8 +61,8 @@ def test_a_sum_begins_with_the_mean_and_learns_its_weights():
     np.testing.assert_allclose(model.tagger.mix(x), x.mean(axis=2), atol=1e-6)
     kept, is_token = vectors_of(model)
     with tf.GradientTape() as tape:
-        logits = model({"token_vectors": kept[:, :, 1:], "input_mask": is_token})["classifier"]
-    gradients = tape.gradient(logits[0, 0, 0], [model.tagger.mix.layer_weights.value, model.tagger.mix.scale.value])
+        logit = model({"token_vectors": kept[:, :, 1:], "input_mask": is_token})["classifier"][0, 0, 0]
+    gradients = tape.gradient(logit, [model.tagger.mix.layer_weights.value, model.tagger.mix.scale.value])
     assert all(np.abs(gradient).max() > 0 for gradient in gradients)
 
 

@@ -103,7 +103,7 @@ def test_a_run_that_was_stopped_ends_with_the_weights_of_the_unbroken_one(finish
     broken = tmp_path / "run"
     broken.mkdir()
     for name in os.listdir(folder / "run"):
-        if name.startswith("model.ckpt-100.") or name in ("run_config.json", "tagger.json"):
+        if name.startswith("model.ckpt-100.") or name in ("run_config.json", "bert_config.json", "vocab.txt", "labels.txt", "tagger.json"):
             (broken / name).write_bytes((folder / "run" / name).read_bytes())
     assert checkpoint_steps(str(broken)) == [100]
     finetune.run(dataclasses.replace(config, output_dir=str(broken), feature_cache_dir=str(tmp_path / "anew"), do_export=False))
