@@ -9,11 +9,13 @@ from bert_tf.config.finetune import FinetuneConfig
 from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
 from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
 from bert_tf.config.sweep import SWEPT_SCRIPTS, EnsembleConfig, Setting, SweepConfig, settings_of, with_setting
+from bert_tf.config.tagger import FEATURE_MIXES, TaggerConfig
 from bert_tf.config.training import EpochsConfig, PretrainConfig, TrainingConfig
 from bert_tf.config.use import DemoConfig, PredictConfig, SubmissionConfig
 from bert_tf.config.vocab import BuildVocabConfig, ExtendVocabConfig, VocabCoverageConfig
 
 __all__ = [
+    "FEATURE_MIXES",
     "HIDDEN_ACTIVATIONS",
     "MODEL_SIZES",
     "SWEPT_SCRIPTS",
@@ -33,6 +35,7 @@ __all__ = [
     "SquadConfig",
     "SubmissionConfig",
     "SweepConfig",
+    "TaggerConfig",
     "TokenizeConfig",
     "TrainingConfig",
     "TriviaQaConfig",

@@ -1,8 +1,10 @@
 """What fine-tunes: a task, where its rows come from, and how the training goes through them."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from bert_tf.config.fields import flag, require
+from bert_tf.config.tagger import FEATURE_MIXES, TaggerConfig
 from bert_tf.config.training import EpochsConfig
 
 # A file of rows for each thing that a run may do.
@@ -80,6 +82,19 @@ class FinetuneConfig(EpochsConfig):
         help="Of tag: show each sentence with as much of its document around it as max_seq_length has room for. Documents begin at "
         "-DOCSTART- lines.",
     )
+    feature_mix: str | None = flag(
+        None,
+        choices=FEATURE_MIXES,
+        help="Of tag: in place of fine-tuning, train a two-layer BiLSTM on the vectors of the encoder, which stays as it is: those of one "
+        "layer, a learned sum or the vectors of the last four side by side, or a learned sum of all. Evaluations, predictions and "
+        "exports take it from the model's folder.",
+    )
+    lstm_size: int | None = flag(None, help="With --feature_mix: units of the BiLSTM in each direction. Default: 768.")
+    feature_cache_dir: str | None = flag(
+        None,
+        help="With --feature_mix: where the encoder's vectors are kept, computed once for all mixes, epochs and runs. Default: output_dir.",
+        identity=False,
+    )
     class_weights: str | None = flag(
         None,
         help="How much each label counts in the training's loss: balanced, or label:weight, separated by commas. Default: all alike. "
@@ -91,12 +106,30 @@ class FinetuneConfig(EpochsConfig):
         super().__post_init__()
         object.__setattr__(self, "task_name", self.task_name.strip().lower())
         self.thresholds()
+        self._check_tagger()
         both = self.data_dir is not None and self.tfds_name is not None
         require(not both, "data_dir and tfds_name are both given; choose one source")
         if self.kind is None:
             self._check_known_task()
         else:
             self._check_own_task()
+
+    def tagger(self) -> TaggerConfig | None:
+        """Returns the tagger that the flags name, or None where they ask for none."""
+        if self.feature_mix is None:
+            return None
+        return TaggerConfig(self.feature_mix) if self.lstm_size is None else TaggerConfig(self.feature_mix, self.lstm_size)
+
+    def _check_tagger(self) -> None:
+        self.tagger()
+        if self.feature_mix is None:
+            require(self.lstm_size is None, f"lstm_size is {self.lstm_size}, but there is no LSTM without feature_mix; give --feature_mix")
+            return
+        require(self.kind in (None, "tag"), f"feature_mix is {self.feature_mix}, but kind is {self.kind}; it is for tag")
+        default = {field.name: field.default for field in dataclasses.fields(self)}
+        for name in ("freeze_embeddings", "num_frozen_layers", "layer_decay", "recompute"):
+            value = getattr(self, name)
+            require(value == default[name], f"{name} is {value}, but with feature_mix no layer of the encoder is trained; leave it out")
 
     def _check_known_task(self) -> None:
         own = next((name for name in (*_FILES, "labels") if getattr(self, name) is not None), None)

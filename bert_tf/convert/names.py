@@ -75,6 +75,15 @@ HEADS = (
     Row("classifier/output_bias", "output_bias", "classifier.bias"),
     Row("squad/output_weights", "cls/squad/output_weights", "qa_outputs.weight"),
     Row("squad/output_bias", "cls/squad/output_bias", "qa_outputs.bias"),
+    # of feature-based tagging, which neither the original nor Hugging Face has
+    *(
+        Row(f"tagger/{name}", f"tagger/{name}", None)
+        for name in (
+            *("mix/layer_weights", "mix/scale"),
+            *(f"lstm_{n}/{part}" for n in (0, 1) for part in ("kernel", "recurrent_kernel", "bias")),
+            *("classifier/output_weights", "classifier/output_bias"),
+        )
+    ),
 )
 
 
@@ -101,7 +110,9 @@ def is_encoder(path: str) -> bool:
     return path.startswith("bert/")
 
 
-def training_state(variables: Sequence, m: Sequence, v: Sequence, num_hidden_layers: int, global_step: Any) -> dict[str, Any]:
+def training_state(
+    variables: Sequence, m: Sequence, v: Sequence, num_hidden_layers: int, global_step: Any, frozen: Sequence = ()
+) -> dict[str, Any]:
     """Returns what a checkpoint of a training run holds, by the original's names.
 
     Args:
@@ -110,15 +121,16 @@ def training_state(variables: Sequence, m: Sequence, v: Sequence, num_hidden_lay
       v: Adam's second moments, in their order.
       num_hidden_layers: The encoder's number of layers.
       global_step: The step variable.
+      frozen: The model's other Keras variables, which have no moments.
 
     Returns:
-      tf.Variable by name: NAME, NAME/adam_m, NAME/adam_v for each variable, and global_step.
+      tf.Variable by name: NAME, NAME/adam_m, NAME/adam_v for each variable, NAME for each frozen one, and global_step.
     """
     state = model_state(variables, num_hidden_layers, global_step)
     names = [name for name in state if name != GLOBAL_STEP]
     for name, first, second in zip(names, m, v, strict=True):
         state |= {f"{name}/adam_m": first, f"{name}/adam_v": second}
-    return state
+    return model_state(frozen, num_hidden_layers, global_step) | state
 
 
 def model_state(variables: Sequence, num_hidden_layers: int, global_step: Any) -> dict[str, Any]:

@@ -172,9 +172,17 @@ class Batches:
 class BucketedBatches(Batches):
     """Batches of records of about one length: [batch, seq] has another seq from batch to batch, out of the plan's few lengths."""
 
-    def __init__(self, files: Sequence[RecordFile], kind: RecordKind, axes: Mapping[str, int], batch_size: int, plan: BucketPlan):
-        """Takes the files, what they hold, the lengths they were written at, and the plan made from their records' lengths."""
-        super().__init__(OrderedRecords(files), kind, axes, batch_size)
+    def __init__(
+        self,
+        files: Sequence[RecordFile],
+        kind: RecordKind,
+        axes: Mapping[str, int],
+        batch_size: int,
+        plan: BucketPlan,
+        transform: Transform | None = None,
+    ):
+        """Takes what `Batches` takes, files in place of records, and the plan made from their records' lengths."""
+        super().__init__(OrderedRecords(files), kind, axes, batch_size, transform)
         self._plan = plan
 
     def numbers(self, step: int) -> np.ndarray:

@@ -153,6 +153,11 @@ class RecordFile:
         return np.asarray(starts, np.int64)
 
 
+def record_sizes(file: RecordFile) -> np.ndarray:
+    """Returns how many bytes each record's payload has: int64[records]."""
+    return np.diff(file.starts) - _HEADER_BYTES - _FOOTER_BYTES
+
+
 def fingerprint(files: Sequence[RecordFile]) -> str:
     """Returns a hash of the files' content and order, in hexadecimal."""
     return hashlib.sha256(" ".join(file.fingerprint for file in files).encode()).hexdigest()

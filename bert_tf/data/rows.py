@@ -5,9 +5,10 @@ import socket
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -87,7 +88,8 @@ def read_tfds_rows(spec: TaskSpec, split: str, tfds_name: str, tfds_data_dir: st
         if column not in features:
             found = ", ".join(sorted(features))
             raise InputError(f"--tfds_name={tfds_name}: has no feature {column} ({found} are there); give a data set of {spec.name}")
-    class_names = getattr(features.get(source.columns.label), "names", None)
+    label_feature = features.get(source.columns.label)
+    class_names = getattr(getattr(label_feature, "feature", label_feature), "names", None)  # of a sequence's parts, or its own
     where = f"{builder.info.full_name}, {tfds_split}"
     try:
         records = list(builder.as_dataset(split=tfds_split, shuffle_files=False).as_numpy_iterator())
@@ -106,14 +108,20 @@ def _tfds_row(
     """Returns one record of a TFDS data set as a row."""
     columns = source.columns
     id = _text(record.get(columns.id, number))
-    label = None if columns.label not in record else _label_name(record[columns.label], class_names)
+    # where tokens are tagged, one column holds all of a row's texts, and the label's all of its tags
+    labels = [] if columns.label not in record else [_label_name(value, class_names) for value in _values(record[columns.label])]
     return spec.make_row(
         split,
         id,
-        [_text(record[column]) for column in columns.texts],
-        label if label is None else columns.label_names.get(label, label),
+        [_text(value) for column in columns.texts for value in _values(record[column])],
+        " ".join(columns.label_names.get(label, label) for label in labels) if labels else None,
         f"{where}, row {id}",
     )
+
+
+def _values(value: Any) -> Sequence[Any]:
+    """Returns the parts of a sequence, or the one value."""
+    return list(value) if isinstance(value, np.ndarray) and value.ndim else [value]
 
 
 def _label_name(value: Any, class_names: list[str] | None) -> str:

@@ -1,5 +1,7 @@
 """How many floating-point operations a training step needs, by arithmetic."""
 
+from collections.abc import Sequence
+
 from bert_tf.config import BertConfig
 
 
@@ -26,3 +28,13 @@ def train_flops(config: BertConfig, positions: float, seq: float, rows: float, m
     layers += others * ((config.num_hidden_layers - 1) * positions + rows + masks)
     vocabulary = 6 * (hidden * hidden + hidden * config.vocab_size) * masks
     return layers + 6 * hidden * hidden * rows + vocabulary
+
+
+def head_flops(variables: Sequence, positions: float) -> float:
+    """Returns the operations of a training step that leaves the encoder as it is and does not run it: of the head's products alone.
+
+    Args:
+      variables: What is trained: each of its matrices is multiplied once a position.
+      positions: Examples x length, padding included.
+    """
+    return 6 * positions * sum(variable.shape.num_elements() for variable in variables if len(variable.shape) > 1)

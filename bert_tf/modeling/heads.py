@@ -46,7 +46,7 @@ class MaskedLanguageModelHead(keras.layers.Layer):
 
 
 class OutputLayer(keras.layers.Layer):
-    """A linear layer whose kernel is stored [labels, hidden], as the original stores the kernels of its output layers."""
+    """A linear layer whose kernel is stored [labels, inputs], as the original stores the kernels of its output layers."""
 
     def __init__(self, units: int, config: BertConfig, dropout: float = 0.0, **options):
         """Takes the number of logits, the model's shape and the dropout on the way in."""
@@ -57,12 +57,12 @@ class OutputLayer(keras.layers.Layer):
 
     def build(self, input_shape):
         """Creates kernel and bias."""
-        shape = (self.units, self.config.hidden_size)
+        shape = (self.units, input_shape[-1])
         self.output_weights = self.add_weight(shape=shape, initializer=initializer(self.config), name="output_weights")
         self.output_bias = self.add_weight(shape=(self.units,), initializer="zeros", name="output_bias")
 
     def call(self, x, training=False, seed=None):
-        """Returns float32[..., labels] logits of x [..., hidden]."""
+        """Returns float32[..., labels] logits of x [..., inputs]."""
         x = self.dropout(x, training=training, seed=seed)
         logits = ops.matmul(x, ops.transpose(ops.cast(self.output_weights, self.compute_dtype)))
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")

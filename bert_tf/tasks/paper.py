@@ -56,6 +56,13 @@ PAPER = (
     PaperFigure("swag", _LARGE, "dev", "accuracy", 86.6, "Table 4"),
     PaperFigure("conll2003", f"{_BASE}, cased", "dev", "entity_f1", 96.4, "Table 7"),
     PaperFigure("conll2003", f"{_LARGE}, cased", "dev", "entity_f1", 96.6, "Table 7"),
+    *(
+        PaperFigure("conll2003", f"{_BASE}, cased, {mix} (--feature_mix)", "dev", "entity_f1", percent, "Table 7")
+        for mix, percent in (
+            *(("embeddings", 91.0), ("second_to_last", 95.6), ("last", 94.9)),
+            *(("sum_last_four", 95.9), ("concat_last_four", 96.1), ("sum_all", 95.5)),
+        )
+    ),
     PaperFigure("squad-v1.1", _BASE, "dev", "f1", 88.5, "Table 2"),
     PaperFigure("squad-v1.1", _BASE, "dev", "exact_match", 80.8, "Table 2"),
     PaperFigure("squad-v1.1", _LARGE, "dev", "f1", 90.9, "Table 2"),

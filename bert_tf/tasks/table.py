@@ -191,6 +191,10 @@ TASKS = (
                 TEST: TableFile(("eng.testb", "test.txt"), format=COLUMNS),
             },
         ),
+        # neither documents nor the files' order: each sentence stands by itself
+        tfds=TfdsSource(
+            Columns(("tokens",), label="ner", id=None), {TRAIN: ("train",), DEV: ("dev",), "dev_test": ("test",), TEST: ("test",)}
+        ),
     ),
     # the sample that comes with the package: what is a sentence about?
     TaskSpec(

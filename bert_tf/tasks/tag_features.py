@@ -8,11 +8,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from bert_tf.tasks.features import Features, Featurizer, encoded_texts
 from bert_tf.tasks.logits import Logits
 from bert_tf.tasks.spec import Row
+from bert_tf.tasks.tag_windows import Cut
 from bert_tf.tasks.tags import Tags
-from bert_tf.text.pack import num_special, pack
+from bert_tf.text.pack import pack
 
 
 class Window(NamedTuple):
@@ -64,8 +67,12 @@ class TagFeaturizer(Featurizer):
         assert isinstance(answer, Tags)
         found = answer.without_pieces(sum(len(row.texts) for row in rows))
         for window, of_record in zip(self._windows(rows), logits, strict=True):
-            found[window.tokens] = of_record[window.places]
+            found[window.tokens] = of_record[self._places(window)]
         return found
+
+    def _places(self, window: Window) -> list[int]:
+        """Returns where in a record's logits those of its tokens stand."""
+        return window.places
 
     def _windows(self, rows: Sequence[Row]) -> Iterator[Window]:
         """Yields the records of the rows, those of a row together, in the rows' order."""
@@ -96,22 +103,30 @@ class TagFeaturizer(Featurizer):
     def _stretches(self, first: int, end: int, total: int, firsts: list[int]) -> Iterator[tuple[int, int, list[int]]]:
         """Yields the stretches of a document's pieces that show a sentence: begin, end, and which of its tokens are tagged there.
 
-        A sentence that fits stands in the middle of the document's pieces around it, or nearer to the document's border. A longer one
-        is cut into parts of half a record, each shown with a quarter on both sides.
-
         Args:
           first: Where the sentence's pieces begin in the document.
           end: Where they end.
           total: Pieces of the document.
           firsts: Where each of its tokens begins.
         """
-        room = self._max_seq_length - num_special(is_pair=False)
-        size = end - first if end - first <= room else -(-room // 2)
-        margin = (room - size) // 2
-        owners = [(place - first) // size for place in firsts] if size else []
-        for number in range(max(1, -(-(end - first) // max(size, 1)))):
-            begin = max(0, min(first + number * size - margin, total - room))
-            yield begin, min(begin + room, total), [n for n, owner in enumerate(owners) if owner == number]
+        cut = Cut.of(end - first, self._max_seq_length, np)
+        owners = [int(cut.owner(place - first)) for place in firsts]
+        for number in range(int(cut.count)):
+            begin = int(cut.begin(number, first, total))
+            yield begin, min(begin + cut.room, total), [n for n, owner in enumerate(owners) if owner == number]
+
+
+class TokenFeaturizer(TagFeaturizer):
+    """Makes the same records, for a model that sees and tells the tokens of a record alone, from left to right."""
+
+    def length(self, features: Features) -> int:
+        """Returns how many tokens of a record are tagged; 1 where there are none."""
+        mask = features["label_mask"]
+        assert isinstance(mask, list)
+        return max(sum(mask), 1)
+
+    def _places(self, window: Window) -> list[int]:
+        return list(range(len(window.tokens)))
 
 
 def _documents(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -10,7 +10,7 @@ from absl import logging
 from bert_tf.data.batches import Batches
 from bert_tf.data.progress import Progress
 from bert_tf.errors import InputError
-from bert_tf.modeling.flops import train_flops
+from bert_tf.modeling.flops import head_flops, train_flops
 from bert_tf.modeling.losses import Sums, WeightedSum
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.interruption import Interruption
@@ -119,7 +119,11 @@ class Trainer:
         throughput.positions += positions
         throughput.useful_tokens += float(useful.total)
         masks = batches.axes.get("masks", 0) * examples
-        throughput.flops += train_flops(self.step.model.encoder.config, positions, positions / examples, examples, masks)
+        encoder = self.step.model.encoder
+        if encoder.trainable:
+            throughput.flops += train_flops(encoder.config, positions, positions / examples, examples, masks)
+        else:
+            throughput.flops += head_flops([variable.value for variable in self.step.optimizer.variables], positions)
 
     def _tell_bad_steps(self, batches: Batches, limits: Limits, begin: int, end: int, bad: int, num_bad: int) -> None:
         """Warns of steps that were skipped among those from `begin` to `end`, or ends the training where they are too many."""

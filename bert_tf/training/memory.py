@@ -38,6 +38,7 @@ class StepShape:
       compute_bytes: Bytes a number: 4 in float32, 2 in half precision.
       recompute: Whether each layer keeps its input alone.
       accumulates: Whether it is one of several micro batches, whose gradients are added up.
+      trains_encoder: Whether the encoder's activations are kept at all; what a head alone keeps is little.
     """
 
     rows: int
@@ -46,6 +47,7 @@ class StepShape:
     compute_bytes: int
     recompute: bool = False
     accumulates: bool = False
+    trains_encoder: bool = True
 
 
 def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> float:
@@ -65,6 +67,8 @@ def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> flo
     layer = number * (14 * config.hidden_size + 2 * config.intermediate_size + heads) + 4 * heads
     kept = number * config.hidden_size if shape.recompute else layer
     layers = config.num_hidden_layers * kept + (layer if shape.recompute else 0)
+    if not shape.trains_encoder:
+        layers = 0
     # logits, what the softmax makes of them and their gradient
     vocabulary = shape.rows * shape.masks * config.vocab_size * (4 + 4 + 2 * number)
     # each variable once more in the precision of the products, and its gradient
@@ -111,14 +115,16 @@ def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: k
     """
     size = config.train_batch_size // num_replicas
     masks, number = config.num_predictions, tf.as_dtype(model.compute_dtype).size
-    whole = StepShape(size, config.max_seq_length, masks, number, config.recompute)
-    num_parameters, count = model.count_params(), config.gradient_accumulation_steps
+    whole = StepShape(size, config.max_seq_length, masks, number, config.recompute, trains_encoder=model.encoder.trainable)
+    num_frozen = sum(variable.value.shape.num_elements() for variable in model.non_trainable_weights)
+    num_parameters, count = model.count_params() - num_frozen, config.gradient_accumulation_steps
+    held = 4 * num_frozen  # neither gradient nor moments
     if config.auto_batch:
         if free is None:
             raise InputError("auto_batch is true, but how much memory is free is not known here; give --gradient_accumulation_steps")
-        count = micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free)
+        count = micro_batches(model_config, num_parameters, whole, _SAFE_SHARE * free - held)
         logging.info("--auto_batch: each device's %d examples go through in %d part%s", size, count, "" if count == 1 else "s")
-    needed = step_bytes(model_config, num_parameters, _part(whole, count))
+    needed = step_bytes(model_config, num_parameters, _part(whole, count)) + held
     if free is None:
         logging.info("a step needs about %.1f GB of memory", needed / 1e9)
     elif needed <= free:

@@ -1,6 +1,6 @@
 """What the fine-tuning workflows share: the model they start from, steps counted by epochs, and batches by length."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -84,6 +84,8 @@ def batches_by_length(
     batch_size: int,
     num_steps: int | None = None,
     axes: Mapping[str, int] | None = None,
+    make: Callable[..., Batches] = BucketedBatches,
+    unit: str = "pieces",
 ) -> Batches:
     """Returns batches of a record file by its records' lengths.
 
@@ -95,10 +97,12 @@ def batches_by_length(
       name: What the records are, for the log.
       path: The record file.
       kind: What it holds.
-      lengths: int[records], each record's pieces without padding.
+      lengths: int[records], each record's pieces, or tokens, without padding.
       batch_size: Records a batch.
       num_steps: Steps of the whole training.
       axes: The lengths of the records' axes, where there are others than `seq`.
+      make: What makes the batches, of what `BucketedBatches` takes.
+      unit: What lengths count, for the log.
     """
     buckets = config.fixed_buckets()
     if buckets is None:
@@ -106,6 +110,6 @@ def batches_by_length(
         buckets = one_shape if place.static_shapes else choose_lengths(np.asarray(lengths), config.max_seq_length)
     elif place.static_shapes and len(buckets) > 1:
         raise InputError(f"bucket_lengths is {config.bucket_lengths!r}, but a TPU takes batches of one length; leave it out")
-    logging.info("%s: %.1f pieces an example, in batches of length %s", name, np.mean(lengths), ", ".join(map(str, buckets)))
+    logging.info("%s: %.1f %s an example, in batches of length %s", name, np.mean(lengths), unit, ", ".join(map(str, buckets)))
     plan = BucketPlan(np.asarray(lengths), buckets, batch_size, num_steps, config.random_seed if num_steps else None)
-    return BucketedBatches([RecordFile(path)], kind, axes or {"seq": config.max_seq_length}, batch_size, plan)
+    return make([RecordFile(path)], kind, axes or {"seq": config.max_seq_length}, batch_size, plan)

@@ -31,6 +31,14 @@ def batches(
 
     With `num_steps` they are shuffled, epoch after epoch; without it they are gone through once.
     """
+    path, lengths = write(config, place, split, rows, featurizer, kind)
+    return batches_by_length(*(config, place, split, path, kind, lengths, batch_size, num_steps), axes=featurizer.axes)
+
+
+def write(
+    config: FinetuneConfig, place: Place, split: str, rows: Sequence[Row], featurizer: Featurizer, kind: RecordKind
+) -> tuple[str, list[int]]:
+    """Writes the split's features beside the run; returns the file and each record's length."""
     path = os.path.join(place.folder, file_of(_RECORDS[role(split)], split))
     cut_before = featurizer.num_cut
     lengths: list[int] = []
@@ -46,7 +54,4 @@ def batches(
     )
     if len(lengths) != len(rows):
         logging.info("%s: %d rows, some of them in several examples", split, len(rows))
-    return batches_by_length(
-        *(config, place, split, path, kind, lengths, batch_size, num_steps),
-        axes=featurizer.axes,
-    )
+    return path, lengths

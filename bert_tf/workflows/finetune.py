@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from absl import logging
 
-from bert_tf.config import BertConfig, FinetuneConfig, to_dict
+from bert_tf.config import BertConfig, FinetuneConfig, TaggerConfig, to_dict
 from bert_tf.data import saved_logits
 from bert_tf.errors import InputError
 from bert_tf.serving.export import export
@@ -20,7 +20,7 @@ from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece_fast import bulk_tokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import examples, label_thresholds, run_directory, task_results, task_rows, tuned
+from bert_tf.workflows import label_thresholds, run_directory, task_results, task_rows, tuned
 from bert_tf.workflows.epochs import Examined, check_start, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
 from bert_tf.workflows.training_run import TrainingRun, open_run
@@ -32,8 +32,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
     Raises:
       InputError: What the user can mend, before anything is trained.
     """
-    vocab, model_config, spec, rows, head, featurizer, num_steps = _prepared(config)
-    files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec)
+    vocab, model_config, spec, rows, tagger, head, featurizer, num_steps = _prepared(config)
+    files = {"bert_config.json": model_config.to_json(), "vocab.txt": vocab.to_text()} | task_rows.model_files(spec, tagger)
     results: dict[str, Any] = {}
     with open_run(
         config,
@@ -50,7 +50,7 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
 
         @functools.cache
         def batches(split, batch_size, num_steps=None):
-            return examples.batches(config, training, split, rows[split], featurizer, head.records, batch_size, num_steps)
+            return head.batches(config, training, split, rows[split], featurizer, head.records, batch_size, num_steps)
 
         def logits(split, batch_size):
             return featurizer.collect(rows[split], training.predict(batches(split, batch_size))["classifier"])
@@ -101,6 +101,7 @@ class _Prepared(NamedTuple):
     model_config: BertConfig
     spec: TaskSpec
     rows: dict[str, list[Row]]
+    tagger: TaggerConfig | None
     head: Head
     featurizer: Featurizer
     num_steps: int
@@ -111,16 +112,19 @@ def _prepared(config: FinetuneConfig) -> _Prepared:
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
     check_start(config)
     vocab, model_config = vocabulary_and_model(config)
-    spec = task_rows.find(config, run_directory.start_of(config))
+    start = run_directory.start_of(config)
+    spec, tagger = task_rows.find(config, start), task_rows.find_tagger(config, start)
+    if tagger is not None:
+        tagger.layers(model_config.num_hidden_layers)  # refuses what the model is too small for
     rows = _rows(config, spec)
     for split in rows if model_config.do_lower_case else ():
         warn_of_letters_taken_apart((text for row in rows[split] for text in row.texts), split)
-    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
+    head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())], tagger)
     num_chars = sum(len(text) for of_split in rows.values() for row in of_split for text in row.texts)
     tokenizer = bulk_tokenizer(vocab, bool(model_config.do_lower_case), num_chars)
     featurizer = head.featurizer(spec, tokenizer, config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
-    return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
+    return _Prepared(vocab, model_config, spec, rows, tagger, head, featurizer, num_steps)
 
 
 def _rows(config: FinetuneConfig, spec: TaskSpec) -> dict[str, list[Row]]:

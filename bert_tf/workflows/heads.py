@@ -1,14 +1,17 @@
 """What TensorFlow needs to know of each kind of task: its records, its loss and its export. The rest is in `tasks/answers.py`."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.config import BertConfig
+from bert_tf.config import BertConfig, TaggerConfig
 from bert_tf.data import schema
+from bert_tf.data.batches import Batches
 from bert_tf.errors import InputError
 from bert_tf.modeling import losses
+from bert_tf.modeling.feature_tagging import FeatureTaggingModel
 from bert_tf.modeling.models import ChoiceModel, ClassificationModel, TaggingModel
 from bert_tf.serving.choosing import ChooserModule
 from bert_tf.serving.signatures import ClassifierModule, MultilabelModule, RegressorModule, ServingModule
@@ -19,7 +22,8 @@ from bert_tf.tasks.class_weights import class_weights_of
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.label_sets import SomeLabels
 from bert_tf.tasks.spec import TaskSpec
-from bert_tf.tasks.tag_features import TagFeaturizer
+from bert_tf.tasks.tag_features import TagFeaturizer, TokenFeaturizer
+from bert_tf.workflows import examples, token_vectors
 
 
 class Head(NamedTuple):
@@ -30,14 +34,16 @@ class Head(NamedTuple):
       objective: What its model is trained for.
       module: Makes what is exported, of the task's answer and the options of every serving module.
       featurizer: Makes the records of the task's rows.
-      model: The model.
+      model: Makes the model.
+      batches: Makes batches of rows.
     """
 
     records: schema.RecordKind
     objective: losses.Objective
     module: Callable[..., ServingModule]
     featurizer: type[Featurizer] = Featurizer
-    model: type[keras.Model] = ClassificationModel
+    model: Callable[..., keras.Model] = ClassificationModel
+    batches: Callable[..., Batches] = examples.batches
 
     def make_model(self, spec: TaskSpec, model_config: BertConfig, recompute: bool, policy: keras.DTypePolicy, fuse: bool) -> keras.Model:
         """Returns a model of the task, its weights drawn anew."""
@@ -74,18 +80,25 @@ HEADS = {
 }
 
 
-def head_of(spec: TaskSpec, class_weights: str | None, training_labels: Sequence[Label]) -> Head:
+def head_of(spec: TaskSpec, class_weights: str | None, training_labels: Sequence[Label], tagger: TaggerConfig | None = None) -> Head:
     """Returns the head of a task's kind.
 
     Args:
       spec: The task.
       class_weights: How much each label counts in the loss: None for all alike, "balanced", or label:weight, separated by commas.
       training_labels: The labels that are trained on; empty where there is no training.
+      tagger: What is trained in place of the encoder; None: the encoder is fine-tuned.
 
     Raises:
-      InputError: Weights that are none, or of a kind that has no classes to weigh.
+      InputError: Weights that are none, or of a kind that has no classes to weigh; a tagger of another kind than tags.
     """
     head = HEADS[spec.kind]
+    if tagger is not None:
+        if spec.kind != TAG:
+            raise InputError(f"feature_mix is {tagger.feature_mix}, but the kind of {spec.name} is {spec.kind}; it is for {TAG}")
+        head = head._replace(
+            featurizer=TokenFeaturizer, model=functools.partial(FeatureTaggingModel, tagger), batches=token_vectors.batches
+        )
     if class_weights is None or not training_labels:
         return head
     if spec.kind != CLASSIFY:

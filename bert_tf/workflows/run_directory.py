@@ -36,7 +36,7 @@ _WRITTEN_OF_SETS = {
 _WRITTEN = {
     "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS),
     "finetune": (
-        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
+        *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt", "tagger.json"),
         *("tuned_thresholds.json", EVAL_RESULTS),
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
@@ -46,7 +46,7 @@ _WRITTEN = {
     ),
 }
 _WRITTEN_PATTERNS = {  # by folder
-    "": re.compile(r"model\.ckpt-\d+(\.partial-[^.]+)?\.(index|data-\d{5}-of-\d{5})"),
+    "": re.compile(r"model\.ckpt-\d+(\.partial-[^.]+)?\.(index|data-\d{5}-of-\d{5})|token_vectors\.[0-9a-f]{32}\.tf_record(\.partial-.+)?"),
     "train": re.compile(r"events\.out\.tfevents\..+"),
     "export": re.compile(r"\d+/?|partial-\d+/?"),
 }

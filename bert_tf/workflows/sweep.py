@@ -97,6 +97,8 @@ def plan(config: SweepConfig, base: EpochsConfig) -> list[Planned]:
             told = [f"{name}-{re.sub('[^A-Za-z0-9.+-]+', '_', str(value))}" for name, value in (setting | {"seed": seed}).items()]
             name = "_".join([f"{len(runs) + 1:0{digits}d}", *told])[:_LONGEST_NAME]
             one = with_setting(base, setting, seed, os.path.join(config.output_dir, name))
+            if isinstance(one, FinetuneConfig) and one.feature_mix is not None and one.feature_cache_dir is None:
+                one = dataclasses.replace(one, feature_cache_dir=config.output_dir)  # for all runs
             runs.append(Planned(name, setting, dataclasses.replace(one, do_export=False)))
     return runs
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import tensorflow as tf
 from absl import logging
 
-from bert_tf.config import FinetuneConfig
+from bert_tf.config import FinetuneConfig, TaggerConfig
 from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.rows import MissingSplit, read_raw_rows, read_rows, read_tfds_rows
 from bert_tf.data.text_files import read_lines
@@ -24,6 +24,7 @@ from bert_tf.tasks.tags import ENTITY_METRICS, complete_tags, has_entities
 
 LABELS_NAME = "labels.txt"
 THRESHOLDS_NAME = "thresholds.txt"
+TAGGER_NAME = "tagger.json"
 
 _FORMATS = {".tsv": TSV, ".txt": TSV, ".csv": CSV, ".jsonl": JSONL, ".json": JSONL}
 _PACKED = (".gz", ".bz2")
@@ -104,13 +105,40 @@ def read_sets(config: FinetuneConfig, spec: TaskSpec, role: str) -> dict[str, li
     return rows
 
 
-def model_files(spec: TaskSpec) -> dict[str, str]:
+def find_tagger(config: FinetuneConfig, start: str | None) -> TaggerConfig | None:
+    """Returns what tags tokens on the encoder, as the config means it: a new one to train, or the one of a trained model.
+
+    Args:
+      config: The run.
+      start: What the run's weights come from.
+
+    Raises:
+      InputError: The trained model is of another one than the flags name.
+    """
+    given = config.tagger()
+    if config.do_train or start is None:
+        return given
+    lines = _stored_lines(start, TAGGER_NAME)
+    stored = None if lines is None else TaggerConfig.from_json("\n".join(lines), f"{TAGGER_NAME} of {start}")
+    if given is not None and stored is None:
+        raise InputError(f"feature_mix is {given.feature_mix}, but {start} has no {TAGGER_NAME}: its encoder was fine-tuned; leave it out")
+    if given is not None and (given.feature_mix != stored.feature_mix or config.lstm_size not in (None, stored.lstm_size)):
+        raise InputError(
+            f"feature_mix is {given.feature_mix} and lstm_size {given.lstm_size}, but {start} was trained with {stored.feature_mix} and "
+            f"{stored.lstm_size}; leave both out"
+        )
+    return stored
+
+
+def model_files(spec: TaskSpec, tagger: TaggerConfig | None = None) -> dict[str, str]:
     """Returns by name the files without which a model of the task cannot be understood."""
     files = {}
     if spec.labels and spec.kind != CHOOSE:
         files[LABELS_NAME] = "".join(f"{label}\n" for label in spec.labels)
     if spec.thresholds:
         files[THRESHOLDS_NAME] = "".join(f"{threshold}\n" for threshold in spec.thresholds)
+    if tagger is not None:
+        files[TAGGER_NAME] = tagger.to_json()
     return files
 
 

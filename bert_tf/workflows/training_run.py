@@ -117,7 +117,7 @@ class TrainingRun:
         if self._strategy.num_replicas_in_sync == 1 and self.model.compute_dtype == "float32":
             return self.model
         plain = self._make_model(keras.DTypePolicy("float32"), False)
-        for variable, trained in zip(plain.trainable_variables, self.model.trainable_variables, strict=True):
+        for variable, trained in zip(plain.weights, self.model.weights, strict=True):
             variable.assign(trained.numpy())
         return plain
 
@@ -231,13 +231,13 @@ def _build(
             0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
         if not config.do_train:
-            return model, None, model_state(model.trainable_variables, layers, global_step), config.gradient_accumulation_steps
+            return model, None, model_state(model.weights, layers, global_step), config.gradient_accumulation_steps
         optimizer = _optimizer(config, model, layers, num_train_steps, num_warmup_steps, fuse)
         num_micro_batches = memory.num_micro_batches(config, model_config, model, devices.num_replicas_in_sync, free)
         options = StepOptions(config.random_seed, config.jit_compile, num_micro_batches, config.clip_per_replica)
         loss_scale = precision.LossScale() if policy.compute_dtype == "float16" else None
         trainer = Trainer(TrainStep(model, objective, optimizer, global_step, options, devices, loss_scale))
-        state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
+        state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step, model.non_trainable_weights)
         state |= {} if loss_scale is None else loss_scale.state()
     return model, trainer, state, num_micro_batches
 

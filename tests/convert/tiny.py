@@ -28,12 +28,12 @@ BATCH = {
 
 
 def random_arrays(seed: int = 1, classes: int = 2) -> dict[str, np.ndarray]:
-    """Returns an array for every row of the table, by our path, in our layout; every value differs from every other."""
+    """Returns an array for every row of the table that the original has, by our path, in our layout; no value is like another."""
     rng = np.random.default_rng(seed)
     shapes = {variable.path: tuple(variable.shape) for variable in PretrainingModel(CONFIG).weights}
     shapes |= {"classifier/output_weights": (classes, CONFIG.hidden_size), "classifier/output_bias": (classes,)}
     shapes |= {"squad/output_weights": (2, CONFIG.hidden_size), "squad/output_bias": (2,)}
-    return {path: rng.normal(0, 0.5, shapes[path]).astype(np.float32) for path in ROWS}
+    return {path: rng.normal(0, 0.5, shapes[path]).astype(np.float32) for path in ROWS if path in shapes}
 
 
 def tf1_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -315,3 +315,32 @@ def test_a_data_set_that_is_not_prepared_is_prepared(tmp_path, monkeypatch):
         read_tfds_rows(SST2, TRAIN, "toy", str(tmp_path))
     monkeypatch.setattr(Toy, "broken", False)
     assert read_tfds_rows(SST2, TRAIN, "toy", str(tmp_path)) == [Row("0", ("good",), "1", "toy/1.0.0, train, row 0")]
+
+
+def write_tfds_sentences(folder, splits):
+    """Writes a data set in the form of TFDS' conll2003: `splits` holds (tokens, tags) by split."""
+    names = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC"]
+    tags = {"pos": tfds.features.ClassLabel(names=["NNP", "NN"]), "ner": tfds.features.ClassLabel(names=names)}
+    columns = {"tokens": tfds.features.Text()} | tags
+    features = tfds.features.FeaturesDict({name: tfds.features.Sequence(feature) for name, feature in columns.items()})
+    records = {
+        split: [(str(n), {"tokens": tokens, "pos": [0] * len(tokens), "ner": ids}) for n, (tokens, ids) in enumerate(rows)]
+        for split, rows in splits.items()
+    }
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="conll2003", config="conll2003", version="1.0.0", data_dir=folder, features=features, split_datasets=records
+    )
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", ["conll2003", "conll2003/conll2003", "conll2003:1.0.0"])
+def test_sentences_of_tfds(tmp_path, name):
+    conll = find_task("conll2003")
+    rows = [(["Caf\u00e9", "EU", "rejects"], [5, 3, 0]), (["Peter"], [1])]
+    folder = write_tfds_sentences(tmp_path, {"train": rows, "dev": rows[:1], "test": rows[1:]})
+    found = {(row.texts, row.label) for row in read_tfds_rows(conll, TRAIN, name, folder)}
+    assert found == {(("Caf\u00e9", "EU", "rejects"), ("B-LOC", "B-ORG", "O")), (("Peter",), ("B-PER",))}
+    (dev,) = read_tfds_rows(conll, DEV, name, folder)
+    assert dev.document is None and dev.where == "conll2003/conll2003/1.0.0, dev, row 0"
+    for split, label in (("dev_test", ("B-PER",)), (TEST, None)):
+        assert [(row.texts, row.label) for row in read_tfds_rows(conll, split, name, folder)] == [(("Peter",), label)]

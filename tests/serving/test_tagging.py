@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.config import TaggerConfig
 from bert_tf.errors import InputError
+from bert_tf.modeling.feature_tagging import FeatureTaggingModel
 from bert_tf.modeling.models import TaggingModel
 from bert_tf.serving.client import Predictor
 from bert_tf.serving.export import export
 from bert_tf.serving.tagging import TaggerModule
 from bert_tf.tasks.spec import Columns, Row, TableSource, TaskSpec
-from bert_tf.tasks.tag_features import TagFeaturizer
+from bert_tf.tasks.tag_features import TagFeaturizer, TokenFeaturizer
 from tests.serving.conftest import CONFIG, MAX_SEQ_LENGTH, TOKENIZER, VOCAB
 
 TAGS = ("B-X", "I-X", "O")
@@ -41,10 +43,12 @@ print(json.dumps({"tags": [[tag.decode() for tag in row] for row in answers["tag
 """
 
 
-@pytest.fixture(scope="module")
-def model():
+@pytest.fixture(scope="module", params=["fine-tuned", "last", "sum_all"])
+def model(request):
     keras.utils.set_random_seed(7)
-    return TaggingModel(CONFIG, len(TAGS))
+    if request.param == "fine-tuned":
+        return TaggingModel(CONFIG, len(TAGS))
+    return FeatureTaggingModel(TaggerConfig(request.param, lstm_size=8), CONFIG, len(TAGS))
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +59,25 @@ def path(model, tmp_path_factory):
 
 def expected(model, sentences):
     """Returns the probabilities of all tokens by way of the records that training and evaluation see."""
-    featurizer = TagFeaturizer(SPEC, TOKENIZER, MAX_SEQ_LENGTH)
+    of_tokens = isinstance(model, FeatureTaggingModel)
+    featurizer = (TokenFeaturizer if of_tokens else TagFeaturizer)(SPEC, TOKENIZER, MAX_SEQ_LENGTH)
     rows = [Row("0", tuple(tokens), None, "") for tokens in sentences]
     records = list(featurizer.records(rows))
     inputs = {name: np.asarray([record[name] for record in records], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    if of_tokens:
+        inputs = token_batch(model, inputs, np.asarray([record["label_mask"] for record in records]))
     logits = featurizer.collect(rows, model(inputs, training=False)["classifier"].numpy())
     return tf.nn.softmax(logits).numpy()
+
+
+def token_batch(model, inputs, mask):
+    """Returns what a run keeps of the records' tokens, record by record."""
+    layers = np.stack([np.asarray(layer) for layer in model.encoder(inputs)["all_layers"]], axis=2)[:, :, list(model.layers_read)]
+    vectors, is_token = np.zeros_like(layers), np.zeros_like(mask)
+    for number, of_record in enumerate(mask.astype(bool)):
+        count = of_record.sum()
+        vectors[number, :count], is_token[number, :count] = layers[number, of_record], 1
+    return {"token_vectors": vectors, "input_mask": is_token}
 
 
 def test_sentences_of_any_length_are_tagged_as_in_evaluation(model, path):

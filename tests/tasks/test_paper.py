@@ -1,5 +1,6 @@
 """The paper's figures."""
 
+from bert_tf.config import FEATURE_MIXES
 from bert_tf.tasks.paper import PAPER, paper_figures
 from bert_tf.tasks.table import TASKS
 
@@ -20,3 +21,8 @@ def test_dev_figures_come_first():
         ("test", "f1", 89.3),
     ]
     assert paper_figures("topic") == []
+
+
+def test_every_mix_of_features_has_its_row_of_table_7():
+    models = [figure.model for figure in paper_figures("conll2003")]
+    assert all(sum(f", {mix} (" in model for model in models) == 1 for mix in FEATURE_MIXES) and len(models) == 2 + len(FEATURE_MIXES)

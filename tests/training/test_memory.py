@@ -57,3 +57,8 @@ def test_a_containers_limit_counts(tmp_path, monkeypatch):
     assert available_bytes() == 4_000_000 * 1024
     monkeypatch.setattr(memory, "_MEMORY_INFO", str(tmp_path / "none"))
     assert available_bytes() is None
+
+
+def test_a_frozen_encoder_keeps_no_activations():
+    frozen = step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, trains_encoder=False, masks=0))
+    assert frozen == 0.5e9 + PARAMETERS * 20

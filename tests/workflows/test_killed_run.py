@@ -46,6 +46,18 @@ def finetuning(made, folder):
     ]
 
 
+def tagging_on_features(made, folder):
+    lines = [line.split("\t")[0].split() for line in (SAMPLE / "train.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    (made / "tags.txt").write_text("\n".join("".join(f"{word} {'I-THE' if word == 'the' else 'O'}\n" for word in words) for words in lines))
+    return [
+        *(sys.executable, "run_classifier.py", "--do_train", "--deterministic", "--task_name=the", "--kind=tag"),
+        *(f"--train_file={made}/tags.txt", f"--dev_file={made}/tags.txt", f"--vocab_file={made}/vocab.txt", "--feature_mix=sum_all"),
+        *(f"--bert_config_file={made}/bert_config.json", f"--output_dir={folder}", "--lstm_size=16", "--max_seq_length=32"),
+        *("--train_batch_size=8", "--num_train_epochs=6", "--learning_rate=1e-3", "--eval_steps=50"),
+        *("--save_checkpoints_steps=10", "--keep_checkpoint_max=2"),
+    ]
+
+
 def run_and_kill(arguments, folder, delay):
     """Starts the run, waits for the next checkpoint, then `delay` seconds, and kills it; returns whether it was still running."""
     before = max(checkpoint_steps(str(folder)), default=0)
@@ -60,7 +72,7 @@ def run_and_kill(arguments, folder, delay):
     return alive
 
 
-@pytest.mark.parametrize("command", [pretraining, accumulating, masking_anew, finetuning])
+@pytest.mark.parametrize("command", [pretraining, accumulating, masking_anew, finetuning, tagging_on_features])
 def test_kill_minus_nine_again_and_again(made, unmasked, tmp_path, command):
     subprocess.run(command(made, tmp_path / "unbroken"), cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     last = max(checkpoint_steps(str(tmp_path / "unbroken")))
@@ -77,7 +89,7 @@ def test_kill_minus_nine_again_and_again(made, unmasked, tmp_path, command):
     assert first.get_variable_to_shape_map() == second.get_variable_to_shape_map()
     for name in first.get_variable_to_shape_map():
         np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name), err_msg=name)
-    if command is finetuning:
+    if command in (finetuning, tagging_on_features):
         assert (folder / "evaluations.json").read_bytes() == (tmp_path / "unbroken" / "evaluations.json").read_bytes()
 
 
