@@ -10,7 +10,7 @@ from bert_tf.config.model import HIDDEN_ACTIVATIONS, MODEL_SIZES, BertConfig
 from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
 from bert_tf.config.sweep import SWEPT_SCRIPTS, EnsembleConfig, Setting, SweepConfig, settings_of, with_setting
 from bert_tf.config.training import EpochsConfig, PretrainConfig, TrainingConfig
-from bert_tf.config.use import DemoConfig, PredictConfig, SubmissionConfig
+from bert_tf.config.use import DemoConfig, ExtractFeaturesConfig, PredictConfig, SubmissionConfig
 
 __all__ = [
     "HIDDEN_ACTIVATIONS",
@@ -22,6 +22,7 @@ __all__ = [
     "DemoConfig",
     "EnsembleConfig",
     "EpochsConfig",
+    "ExtractFeaturesConfig",
     "ExtractWikipediaConfig",
     "FinetuneConfig",
     "PredictConfig",

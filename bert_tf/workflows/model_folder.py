@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 from absl import logging
@@ -14,6 +14,7 @@ from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.json_files import read_json
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
+from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 
 VOCAB_NAME = "vocab.txt"
@@ -152,6 +153,50 @@ def check_fits(config: BertConfig, vocab: Vocabulary | None, max_seq_length: int
     if len(vocab) > config.vocab_size:
         raise InputError(f"{difference}; give the vocabulary and the config of the same model")
     logging.warning("%s: the last rows of the token table go unused", difference)
+
+
+class ModelFlags(Protocol):
+    """The flags that say what model a workflow begins with, where they do not leave it to the model's folder."""
+
+    @property
+    def vocab_file(self) -> str | None:
+        """The vocabulary."""
+
+    @property
+    def bert_config_file(self) -> str | None:
+        """The model's shape."""
+
+    @property
+    def do_lower_case(self) -> bool | None:
+        """Whether its text is lower-cased."""
+
+    @property
+    def max_seq_length(self) -> int:
+        """How many positions it must have."""
+
+
+def vocabulary_and_model(flags: ModelFlags, start: str | None) -> tuple[Vocabulary, BertConfig]:
+    """Returns the vocabulary and the model's shape: from the flags, else from the folder of the checkpoint `start`, where there is one.
+
+    Raises:
+      InputError: One of the two is nowhere, or they do not fit together.
+    """
+    vocab_file = flags.vocab_file or (find_vocab(start) if start else None)
+    if vocab_file is None:
+        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
+    vocab = read_vocab(vocab_file)
+    if flags.vocab_file is not None and start is not None:
+        check_vocab_of(start, vocab)
+    config_file = flags.bert_config_file or (find_config(start) if start else None)
+    if config_file is None:
+        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
+    model_config = read_config(config_file)
+    check_fits(model_config, vocab, flags.max_seq_length)
+    recorded, source = recorded_casing(vocab_file)
+    if recorded is None:
+        recorded, source = model_config.do_lower_case, config_file
+    do_lower_case = resolve_do_lower_case(flags.do_lower_case, vocab, recorded, source)
+    return vocab, dataclasses.replace(model_config, do_lower_case=do_lower_case)
 
 
 def _read_json(file: str) -> dict[str, Any]:
