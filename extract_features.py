@@ -1,4 +1,4 @@
-r"""Writes what layers of a BERT encoder say of each piece of each line of a text, as JSON lines: for models that take BERT's vectors as input.
+r"""Writes what layers of a BERT encoder say of each piece of each line of a text, as JSON lines.
 
 Example:
   python extract_features.py --input_file=input.txt --output_file=output.jsonl --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \

@@ -21,7 +21,6 @@ from bert_tf.config.fields import field_types
 from bert_tf.errors import PREEMPTED_EXIT_CODE, InputError, Preempted, one_line
 from bert_tf.startup import end_with_parent, keep_compiled, without_startup_chatter
 
-
 # What TensorFlow's own error of a full disk says; it is of the same class as one of memory.
 _DISK_FULL = "No space left on device"
 

@@ -60,7 +60,7 @@ def run(config: ExtractFeaturesConfig) -> dict[str, int]:
                 number += 1
                 num_pieces += len(ids)
     if packer.num_cut:
-        logging.warning("%d lines are longer than --max_seq_length=%d pieces and were cut", packer.num_cut, config.max_seq_length)
+        logging.warning("%d of %d lines do not fit into --max_seq_length=%d and were cut", packer.num_cut, number, config.max_seq_length)
     print(f"{number:,} lines, {num_pieces:,} pieces, in {outputs[0]}")
     return {"lines": number, "pieces": num_pieces, "cut": packer.num_cut}
 

@@ -15,7 +15,7 @@ from bert_tf.workflows import extract_features
 from tests.conftest import SHARED, needs_shared
 from tests.convert.tiny import CONFIG, huggingface_arrays, random_arrays, tf1_arrays, write_safetensors, write_tf1
 
-PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the sky is blue ##s .".split()
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "sky", "is", "blue", "##s", "."]
 LINES = [
     "The sky is blue.",
     "skys ||| is blue",
@@ -24,11 +24,11 @@ LINES = [
     "é ||| the ||| sky",
 ]
 TOKENS = [
-    "[CLS] the sky is blue . [SEP]".split(),
-    "[CLS] sky ##s [SEP] is blue [SEP]".split(),
-    "[CLS] blue [SEP]".split(),
+    ["[CLS]", "the", "sky", "is", "blue", ".", "[SEP]"],
+    ["[CLS]", "sky", "##s", "[SEP]", "is", "blue", "[SEP]"],
+    ["[CLS]", "blue", "[SEP]"],
     ["[CLS]", *["the"] * 14, "[SEP]"],
-    "[CLS] [UNK] [UNK] [UNK] [UNK] the [SEP] sky [SEP]".split(),
+    ["[CLS]", "[UNK]", "[UNK]", "[UNK]", "[UNK]", "the", "[SEP]", "sky", "[SEP]"],
 ]
 # the oracle runs line by line without padding; sums in another order
 TOLERANCE = 2e-6
@@ -74,12 +74,11 @@ def values(row: dict, place: int) -> np.ndarray:
     return np.array([feature["layers"][place]["values"] for feature in row["features"]])
 
 
-def all_layers(model, pieces: list[str]) -> list[np.ndarray]:
-    """Returns what each layer says of one line, from the lowest: by the notebook's door, without padding."""
+def all_layers(encoder, pieces: list[str]) -> list[np.ndarray]:
+    """Returns what each layer of the notebook's encoder says of one line, from the lowest; there is no padding."""
     ids = np.array([[PIECES.index(piece) for piece in pieces]], np.int32)
     second = pieces.index("[SEP]") + 1
     segments = np.array([[int(place >= second) for place in range(len(pieces))]], np.int32)
-    encoder = bert_tf.load_encoder(model).get_layer("bert")
     outputs = encoder({"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": segments})
     return [layer[0].numpy() for layer in outputs["all_layers"][1:]]
 
@@ -90,12 +89,13 @@ def test_form_order_and_values(extract, model, batch_size):
     assert [list(row) for row in rows] == [["linex_index", "features"]] * len(LINES)
     assert [row["linex_index"] for row in rows] == [0, 1, 2, 3, 4]
     assert list(map(tokens, rows)) == TOKENS
+    encoder = bert_tf.load_encoder(model).get_layer("bert")
     for row in rows:
         for feature in row["features"]:
             assert list(feature) == ["token", "layers"]
             assert [list(layer) for layer in feature["layers"]] == [["index", "values"]] * 2
             assert [layer["index"] for layer in feature["layers"]] == [-1, -2]
-        lowest, highest = all_layers(model, tokens(row))
+        lowest, highest = all_layers(encoder, tokens(row))
         np.testing.assert_allclose(values(row, 0), highest, atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(values(row, 1), lowest, atol=TOLERANCE, rtol=0)
 
@@ -139,7 +139,7 @@ def test_values_are_rounded_as_the_original_rounds_them():
 def test_packed_input_and_cut_lines(extract, model, tmp_path, caplog):
     (tmp_path / "in.gz").write_bytes(gzip.compress("\n".join(LINES).encode()))
     assert extract(input_file=str(tmp_path / "in.gz")) == extract()
-    assert "1 lines are longer than --max_seq_length=16 pieces and were cut" in caplog.text
+    assert "1 of 5 lines do not fit into --max_seq_length=16 and were cut" in caplog.text
 
 
 def test_a_hugging_face_model_gives_the_same(extract, tmp_path):
@@ -160,7 +160,7 @@ def test_a_hugging_face_model_gives_the_same(extract, tmp_path):
         (["the"], {"layers": "-1,-3"}, "--layers: -3 is none of the model's 2 layers; give numbers from -2 to 1"),
         (["the"], {"layers": "2"}, "--layers: 2 is none of the model's 2 layers; give numbers from -2 to 1"),
         (["the"], {"layers": "-1,top"}, "layers is '-1,top'; give whole numbers, as -1,-2,-3,-4"),
-        (["the"], {"max_seq_length": 17}, "max_seq_length is 17, but the model has 16 positions (max_position_embeddings); give at most 16"),
+        (["the"], {"max_seq_length": 17}, "max_seq_length is 17, but the model has 16 positions (max_position_embeddings)"),
         (["the"], {"batch_size": 0}, "batch_size is 0; give 1 to 1,000,000"),
         (["the"], {"use_tpu": True}, "use_tpu is true, but features are extracted on the CPU or a GPU; leave it out"),
         (["the"], {"init_checkpoint": "nowhere/bert_model.ckpt"}, "nowhere/bert_model.ckpt: no such directory or checkpoint"),
