@@ -11,7 +11,7 @@ from bert_tf.config.squad import ScoreSquadConfig, SquadConfig, TriviaQaConfig
 from bert_tf.config.sweep import SWEPT_SCRIPTS, EnsembleConfig, Setting, SweepConfig, settings_of, with_setting
 from bert_tf.config.tagger import FEATURE_MIXES, TaggerConfig
 from bert_tf.config.training import EpochsConfig, PretrainConfig, TrainingConfig
-from bert_tf.config.use import DemoConfig, PredictConfig, SubmissionConfig
+from bert_tf.config.use import DemoConfig, ExtractFeaturesConfig, PredictConfig, SubmissionConfig
 from bert_tf.config.vocab import BuildVocabConfig, ExtendVocabConfig, VocabCoverageConfig
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "EnsembleConfig",
     "EpochsConfig",
     "ExtendVocabConfig",
+    "ExtractFeaturesConfig",
     "ExtractWikipediaConfig",
     "FinetuneConfig",
     "PredictConfig",

@@ -10,6 +10,7 @@ from bert_tf.cli import flag_config
 from bert_tf.config import (
     SWEPT_SCRIPTS,
     EnsembleConfig,
+    ExtractFeaturesConfig,
     FinetuneConfig,
     PredictConfig,
     ScoreSquadConfig,
@@ -22,6 +23,7 @@ from tests.workflows.squad_data import squad_content
 SCRIPTS = {
     "run_classifier": (FinetuneConfig, "finetune"),
     "run_squad": (SquadConfig, "squad"),
+    "extract_features": (ExtractFeaturesConfig, "extract_features"),
     "predict": (PredictConfig, "predict"),
     "score_squad": (ScoreSquadConfig, "score_squad"),
     "submission": (SubmissionConfig, "submission"),
@@ -203,6 +205,9 @@ def test_a_data_set_that_tfds_does_not_have(script, folder, made):
         (("predict", "--saved_model=empty", "--text=a"), "empty: holds no SavedModel; give an export directory"),
         (("predict", "--saved_model=empty"), "no text: give --text or --input_file"),
         (("predict", "--saved_model=empty", "--input_file=nothing.txt"), "nothing.txt: is empty; give a text a line"),
+        (("extract_features", "--input_file=a", "--output_file=out", "--init_checkpoint=empty"), "empty: holds no checkpoint"),
+        (("extract_features", "--input_file=a", "--output_file=out", "--init_checkpoint=empty", "--layers=top"), "--layers is 'top'"),
+        (("extract_features", "--input_file=nothing.txt", "--output_file=out"), "missing --init_checkpoint; --help lists every flag"),
         (("score_squad", "--dataset=good.json", "--predictions=list.json"), "list.json: holds no JSON object; give one from question ids"),
         (("score_squad", "--dataset=list.json", "--predictions=list.json"), "list.json: holds list, not an object"),
         (("score_squad", "--dataset=good.json", "--predictions=none.json"), "none.json: cannot be read (No such file or directory)"),
