@@ -17,6 +17,7 @@ from bert_tf.config import (
     PretrainConfig,
     ScoreSquadConfig,
     SquadConfig,
+    TaggerConfig,
     TriviaQaConfig,
     mask_shares,
 )
@@ -42,8 +43,10 @@ REQUIRED = {
     TriviaQaConfig: dict(input_file="a", evidence_dir="b", output_file="c"),
 }
 
+# What JSON files hold, no command line.
+NOT_FLAGS = (BertConfig, TaggerConfig)
 FLAG_CLASSES = [
-    value for value in vars(configs).values() if dataclasses.is_dataclass(value) and value is not BertConfig and isinstance(value, type)
+    value for value in vars(configs).values() if dataclasses.is_dataclass(value) and value not in NOT_FLAGS and isinstance(value, type)
 ]
 
 
