@@ -2,11 +2,13 @@
 
 import gzip
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
 from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
 from bert_tf.data.spool import Spool
+from bert_tf.pretraining.documents import Corpus
 from bert_tf.pretraining.masking import to_features
 from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples
 from bert_tf.pretraining.tally import Tally
@@ -56,18 +58,26 @@ class PartWriter:
 
     def __call__(self, number: int) -> Part:
         """Returns the part of this number, written."""
-        rules, tally = self.rules, Tally(self.rules.max_seq_length)
-        kind = PRETRAINING if rules.is_masked else UNMASKED_PRETRAINING
         stretches = map(self.spool.stretch, self.plan.stretches_of(number))
-        outputs = [bytearray() for _ in range(self.num_outputs)]
-        for segments, example in part_examples(self.spool, stretches, number, rules):
-            features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
-            outputs[tally.examples % self.num_outputs] += frame(serialize(features, kind))
-            tally.add(example, segments)
+        contents, tally = part_contents(self.spool, stretches, number, self.rules, self.num_outputs, self.compress)
         path = os.path.join(self.folder, f"part-{number}")
-        sizes = []
         with open(path, "wb") as file:
-            for content in outputs:
-                # nothing of the time or the machine in it, so that the same examples are the same bytes; files joined stay gzip files
-                sizes.append(file.write(gzip.compress(content, mtime=0) if self.compress and content else content))
-        return Part(path, tuple(sizes), tally)
+            file.writelines(contents)
+        return Part(path, tuple(map(len, contents)), tally)
+
+
+def part_contents(
+    corpus: Corpus, stretches: Iterable[range], number: int, rules: ExampleRules, num_outputs: int, compress: bool
+) -> tuple[list[bytes | bytearray], Tally]:
+    """Returns a part's records, in as many stretches of bytes as there are outputs, and what its examples turned out to be.
+
+    Example n is in stretch n modulo `num_outputs`.
+    """
+    tally, kind = Tally(rules.max_seq_length), PRETRAINING if rules.is_masked else UNMASKED_PRETRAINING
+    outputs = [bytearray() for _ in range(num_outputs)]
+    for segments, example in part_examples(corpus, stretches, number, rules):
+        features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
+        outputs[tally.examples % num_outputs] += frame(serialize(features, kind))
+        tally.add(example, segments)
+    # nothing of the time or the machine in it, so that the same examples are the same bytes; files joined stay gzip files
+    return [gzip.compress(content, mtime=0) if compress and content else content for content in outputs], tally
