@@ -7,6 +7,7 @@ to. It takes two rounds, as only a block that knows where its first document beg
 Everything comes out as in `spool.py`, which reads the blocks in order. Needs no TensorFlow.
 """
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -70,6 +71,11 @@ class Counts(NamedTuple):
     def plus(self, other: "Counts") -> "Counts":
         """Returns the sums."""
         return Counts(*(own + more for own, more in zip(self, other, strict=True)))
+
+    @classmethod
+    def total(cls, all_counts: Iterable["Counts"]) -> "Counts":
+        """Returns the sums of any number of blocks."""
+        return functools.reduce(cls.plus, all_counts, cls())
 
 
 class CutBlock(NamedTuple):

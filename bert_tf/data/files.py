@@ -101,7 +101,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
 
 
 def move_into_place(source: str, path: str) -> None:
-    """Gives a whole local file its final name, wherever that is; on another file system or machine it appears when it is copied."""
+    """Gives a whole file its final name; on another file system or machine than its own it appears when it is copied."""
     make_folder(os.path.dirname(path) or ".")
     if "://" not in path:
         path = os.path.realpath(path)  # a link stays a link
@@ -111,12 +111,15 @@ def move_into_place(source: str, path: str) -> None:
     remove_left_behind(path)
     beside = partial_name(path)
     try:
+        if "://" in source and source.partition("://")[0] == path.partition("://")[0]:
+            tf.io.gfile.rename(source, path, overwrite=True)
+            return
         tf.io.gfile.copy(source, beside, overwrite=True)
         tf.io.gfile.rename(beside, path, overwrite=True)
     except tf.errors.OpError as error:
         remove_quietly(beside)
         raise InputError(f"{path}: cannot be written ({plain_reason(error)}); check the path, its permissions and the disk") from error
-    os.remove(source)
+    remove_quietly(source)
 
 
 def make_folder(path: str) -> None:

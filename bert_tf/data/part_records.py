@@ -2,7 +2,7 @@
 
 import gzip
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
@@ -27,6 +27,17 @@ class Part:
     path: str
     sizes: tuple[int, ...]
     tally: Tally
+
+    def shares(self, turn: int) -> Iterator[tuple[int, int, int]]:
+        """Yields for each stretch the output file that it goes into, where it begins in the part's file, and its size.
+
+        Args:
+          turn: Number of examples in the parts before.
+        """
+        begin = 0
+        for number, size in enumerate(self.sizes):
+            yield (turn + number) % len(self.sizes), begin, size
+            begin += size
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,12 @@ class PartWriter:
         with open(path, "wb") as file:
             file.writelines(contents)
         return Part(path, tuple(map(len, contents)), tally)
+
+
+def examples_of_outputs(num_examples: int, num_outputs: int) -> list[int]:
+    """Returns how many examples each output file holds when they go round in turn."""
+    turns, rest = divmod(num_examples, num_outputs)
+    return [turns + (number < rest) for number in range(num_outputs)]
 
 
 def part_contents(

@@ -7,7 +7,7 @@ multistream dumps) are read to the end of the last, and a file that is cut short
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -113,7 +113,7 @@ def _not_utf8(path: str, number: int, line: bytes, error: UnicodeDecodeError) ->
     return InputError(f"{path}, line {number}: not UTF-8 ({where}); convert the file to UTF-8")
 
 
-def total_bytes(paths: list[str]) -> int:
+def total_bytes(paths: Sequence[str]) -> int:
     """Returns the files' sizes on disk, summed up.
 
     Raises:

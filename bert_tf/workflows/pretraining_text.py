@@ -1,7 +1,7 @@
 """The first half of create_pretraining_data: text files -> a spool of ids, by all processes, each sentence tokenized once."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import tensorflow as tf
@@ -13,18 +13,24 @@ from bert_tf.data.progress import Progress
 from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.text_files import TextBlock, read_blocks, total_bytes
 from bert_tf.data.workers import default_num_processes, run_in_order
+from bert_tf.errors import InputError
 from bert_tf.text.sentences import sentence_splitter
 from bert_tf.text.vocab import Vocabulary
+from bert_tf.workflows.pretraining_job import Job
 
 # Text that one process has tokenized before others would have started TensorFlow.
 WORTH_PROCESSES_BYTES = 64 << 20
+
+# Above these shares a line warns that something is probably not as meant.
+UNK_WARNING = 0.10
+CJK_WARNING = 0.30
 
 # A block takes up to so many times its size in text, sentences and ids while it is worked on, and waits before and after.
 _BLOCK_SHARE = 32
 
 
 def fill_spool(
-    config: CreatePretrainingDataConfig, inputs: list[str], vocab: Vocabulary, do_lower_case: bool, folder: str, stretch_pieces: int
+    config: CreatePretrainingDataConfig, inputs: Sequence[str], vocab: Vocabulary, do_lower_case: bool, folder: str, stretch_pieces: int
 ) -> SpoolWriter:
     """Tokenizes what is not yet in the folder's spool and returns its writer, which is whole.
 
@@ -39,10 +45,7 @@ def fill_spool(
     Raises:
       InputError: A file that cannot be read, or is not what the flags say.
     """
-    form = TextForm(config.input_format, config.text_field, config.language if config.split_sentences else None)
-    if form.language:
-        sentence_splitter(form.language)  # that it is not installed is told here, not by every process
-    block_bytes = (config.memory_per_process_mb << 20) // _BLOCK_SHARE
+    form, block_bytes = text_form(config), block_size(config)
     identity = [[_stamp(path) for path in inputs], vocab.sha256, do_lower_case, vars(form), block_bytes, stretch_pieces]
     writer = SpoolWriter(folder, identity, len(vocab))
     if writer.is_whole:
@@ -67,7 +70,59 @@ def fill_spool(
     return writer
 
 
-def _blocks(paths: list[str], block_bytes: int) -> Iterator[TextBlock]:
+def text_form(config: CreatePretrainingDataConfig) -> TextForm:
+    """Returns what the input files hold; that a library to read them is not installed is told here, not by every process."""
+    form = TextForm(config.input_format, config.text_field, config.language if config.split_sentences else None)
+    if form.language:
+        sentence_splitter(form.language)
+    return form
+
+
+def block_size(config: CreatePretrainingDataConfig) -> int:
+    """Returns how many bytes of text make a block."""
+    return (config.memory_per_process_mb << 20) // _BLOCK_SHARE
+
+
+def check_text(counts: Mapping[str, int], inputs: Sequence[str], use_nsp: bool) -> None:
+    """Raises InputError for text that no example can be made of."""
+    where = inputs[0] if len(inputs) == 1 else f"{inputs[0]} and {len(inputs) - 1} more"
+    if counts["documents"] == 0:
+        raise InputError(f"--input_file: {where}: no sentence found; give text, one sentence a line, a blank line between documents")
+    if counts["documents"] == 1 and use_nsp:
+        raise InputError(
+            f"--input_file: {where}: one document only, but a random next sentence comes from another document; "
+            "put blank lines between documents, or give --use_nsp=false"
+        )
+
+
+def warn_of_text(counts: Mapping[str, int], sentences_of_file: Mapping[str, int], job: Job) -> None:
+    """Warns of text that suits the vocabulary or the flags badly, and of files without any."""
+    for path in job.inputs:
+        if not sentences_of_file.get(path):
+            logging.warning("%s holds no sentence", path)
+    if unk_rate(counts) > UNK_WARNING:
+        logging.warning(
+            "%.0f %% of the text's pieces are [UNK]: %s does not suit this text; check --vocab_file and --do_lower_case, or learn a "
+            "vocabulary with build_vocab",
+            100 * unk_rate(counts),
+            job.vocab.source,
+        )
+    if job.config.do_whole_word_mask:
+        cjk_rate = counts["cjk"] / counts["tokens"]
+        if cjk_rate > CJK_WARNING:
+            logging.warning(
+                "%.0f %% of the text's pieces are single Chinese characters, each a word to the tokenizer: do_whole_word_mask changes "
+                "nothing for them",
+                100 * cjk_rate,
+            )
+
+
+def unk_rate(counts: Mapping[str, int]) -> float:
+    """Returns the share of the text's pieces that are [UNK]."""
+    return round(counts["unknown"] / counts["tokens"], 6)
+
+
+def _blocks(paths: Sequence[str], block_bytes: int) -> Iterator[TextBlock]:
     for path in paths:
         yield from read_blocks(path, block_bytes)
 

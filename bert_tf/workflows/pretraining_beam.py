@@ -1,0 +1,126 @@
+"""The Beam engine of create_pretraining_data: runs the pipeline on the runner that --beam_args names, and takes over what it made.
+
+The workers write into a folder beside the first output file, or under --work_dir, which all of them must reach. It has a name of its own
+for each run and goes when the run ends, however it ends short of `kill -9`. Imports apache_beam, which is an extra.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import uuid
+from collections.abc import Iterator, Sequence
+
+import apache_beam as beam
+import tensorflow as tf
+from absl import logging
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineRunner, PipelineState, create_runner
+
+from bert_tf.data.files import make_folder, move_into_place
+from bert_tf.data.json_files import read_json
+from bert_tf.data.part_records import examples_of_outputs
+from bert_tf.errors import InputError, one_line
+from bert_tf.pretraining.tally import Tally
+from bert_tf.workflows.pretraining_job import Job, Made
+from bert_tf.workflows.pretraining_pipeline import build
+from bert_tf.workflows.pretraining_text import text_form, warn_of_text
+
+# How a worker's InputError comes back from a runner: in the text of a traceback, with the step's name behind it.
+_MISTAKE = re.compile(r"bert_tf\.errors\.\w+: (.*?)(?: \[while running '[^']*'\])?(?:\n|\\n|$)")
+
+
+@contextlib.contextmanager
+def made_by_pipeline(job: Job) -> Iterator[Made]:
+    """Yields what the pipeline has made; its folder goes afterwards.
+
+    Raises:
+      InputError: Options that name no runner, files that the workers cannot reach; and what a worker finds wrong with the input.
+    """
+    text_form(job.config)  # that a library is missing is told before anything is started
+    runner, options = _runner(job.config.beam_args)
+    _check_reach(type(runner).__name__, [*job.inputs, *job.outputs])
+    folder = _folder(job)
+    summary_path = f"{folder}/summary.json"
+    make_folder(folder)
+    try:
+        pipeline = beam.Pipeline(runner=runner, options=options)
+        build(pipeline, job, folder, summary_path)
+        logging.info("running the pipeline by %s; unfinished files are in %s", type(runner).__name__, folder)
+        _run(pipeline)
+        summary = read_json(summary_path, "every worker must reach this folder")
+        counts, tally, shards = summary["counts"], Tally(**summary["tally"]), summary["shards"]
+        warn_of_text(counts, dict(zip(job.inputs, summary["sentences"], strict=True)), job)
+
+        def move_out() -> None:
+            for path, output in zip(shards, job.outputs, strict=True):
+                move_into_place(path, output)
+
+        yield Made(counts, tally, examples_of_outputs(tally.examples, len(job.outputs)), move_out)
+    finally:
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.rmtree(folder)
+
+
+def _runner(beam_args: str | None) -> tuple[PipelineRunner, PipelineOptions]:
+    """Returns the runner and the options that the flag asks for."""
+    try:
+        words = shlex.split(beam_args or "")
+        options = PipelineOptions(words)
+        name = options.view_as(StandardOptions).runner
+    except ValueError as error:
+        raise InputError(f"beam_args is {beam_args!r}: {one_line(error)}; give options as on a command line") from error
+    except SystemExit as error:  # of argparse, which has printed what is wrong
+        raise InputError(f"beam_args is {beam_args!r}: an option's value is wrong; see above") from error
+    if name is None:
+        raise InputError(f"beam_args is {beam_args!r} and names no runner; give one, as --beam_args='--runner=FnApiRunner'")
+    try:
+        return create_runner(name), options
+    except (ValueError, ImportError, AttributeError) as error:
+        raise InputError(f"beam_args names the runner {name}: {one_line(error)}") from error
+
+
+def _check_reach(runner: str, paths: Sequence[str]) -> None:
+    """Checks that workers elsewhere are not sent to files on this machine."""
+    here = [path for path in paths if "://" not in path]
+    if runner == "DataflowRunner" and here:
+        raise InputError(f"{here[0]}: Dataflow's workers cannot reach this machine's files; give gs:// paths")
+
+
+def _folder(job: Job) -> str:
+    """Returns where the run's unfinished files go."""
+    output, work_dir = job.outputs[0], job.config.work_dir
+    parent = work_dir if work_dir is not None else output.rpartition("/")[0] or "."
+    if "://" not in parent:
+        parent = os.path.abspath(parent)
+    return f"{parent.rstrip('/')}/{os.path.basename(output)}.beam-{uuid.uuid4().hex[:8]}"
+
+
+def _run(pipeline: beam.Pipeline) -> None:
+    """Runs a pipeline to its end.
+
+    Raises:
+      InputError: What a worker found that the user can mend.
+    """
+    result = None
+    try:
+        result = pipeline.run()
+        state = result.wait_until_finish()
+    except Exception as error:
+        mistake = _mistake_in(error)
+        raise error if mistake is None else InputError(mistake) from error
+    except BaseException:  # Ctrl-C, SIGTERM: a pipeline elsewhere would go on
+        if result is not None:
+            with contextlib.suppress(Exception):
+                result.cancel()
+        raise
+    if state != PipelineState.DONE:
+        raise RuntimeError(f"the pipeline ended as {state}; the runner's log tells why")
+
+
+def _mistake_in(error: BaseException) -> str | None:
+    """Returns what an InputError of a worker says, or None where it was something else."""
+    if isinstance(error, InputError):
+        return str(error)
+    found = _MISTAKE.search(str(error))
+    return found and found[1]
