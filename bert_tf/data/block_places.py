@@ -17,11 +17,8 @@ import numpy.typing as npt
 from bert_tf.data.spool import TokenizedBlock, stretch_in_document
 
 
-class BlockKey(NamedTuple):
-    """Which block of the corpus: number of its file, and its number in the file. Keys in order are the corpus in order."""
-
-    file: int
-    block: int
+# Which block of the corpus: number of its file, and its number in the file. Keys in order are the corpus in order.
+BlockKey = tuple[int, int]
 
 
 class Edges(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.data.block_places import Counts, CutBlock
+from bert_tf.data.block_places import BlockKey, Counts, CutBlock
 from bert_tf.data.spool import id_dtype
 from bert_tf.pretraining.documents import Corpus
 from bert_tf.pretraining.parts import PartPlan, shuffled_place
@@ -24,7 +24,7 @@ _NO_PLACE = -1
 
 # Where its stretch stands on the plan's list (a guest nowhere), number of the document, number of the stretch, key of the block, ids and
 # lengths of its sentences: a plain tuple, of which pipelines ship millions.
-Fragment = tuple[int, int, int, tuple[int, int], bytes, bytes]
+Fragment = tuple[int, int, int, BlockKey, bytes, bytes]
 
 
 def fragments_of(block: CutBlock, before: Counts, plan: PartPlan, vocab_size: int) -> Iterator[tuple[int, Fragment]]:
@@ -39,7 +39,7 @@ def fragments_of(block: CutBlock, before: Counts, plan: PartPlan, vocab_size: in
     for first, stop, document, stretch in _stretches(block, before):
         content = _content(block, first, stop, vocab_size)
         for part, place in plan.places_of(stretch):
-            yield part, (place, document, stretch, tuple(block.key), *content)
+            yield part, (place, document, stretch, block.key, *content)
 
 
 def guests_of(
@@ -62,7 +62,7 @@ def guests_of(
             fitting = np.searchsorted(np.cumsum(block.text.lengths[first:stop]), part_pieces // _GUEST_SHARE, "right")
             content = _content(block, first, first + max(1, int(fitting)), vocab_size)
             for part in range(plan.num_parts):
-                yield part, (_NO_PLACE, document, stretch, tuple(block.key), *content)
+                yield part, (_NO_PLACE, document, stretch, block.key, *content)
 
 
 def part_text(fragments: Iterable[Fragment], vocab_size: int) -> tuple[Corpus, list[range]]:

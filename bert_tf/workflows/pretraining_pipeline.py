@@ -66,7 +66,7 @@ def build(pipeline: beam.Pipeline, job: Job, folder: str, summary_path: str) -> 
         | "Join" >> beam.ParDo(_Join(folder))
     )
     found = (
-        blocks | "NoteText" >> beam.Map(lambda block: (_ALL, (_TEXT, tuple(block[0]), tuple(counts_of(block[1]))))),
+        blocks | "NoteText" >> beam.Map(lambda block: (_ALL, (_TEXT, block[0], tuple(counts_of(block[1]))))),
         parts | "NotePart" >> beam.Map(lambda part: (_ALL, (_PART, part[0], asdict(part[1].tally)))),
         shards | "NoteShard" >> beam.Map(lambda shard: (_ALL, (_SHARD, *shard))),
     )
@@ -113,7 +113,7 @@ class _Read(beam.DoFn):
     def process(self, file):
         number, path = file
         for block_number, block in enumerate(read_blocks(path, self._block_bytes)):
-            yield BlockKey(number, block_number), block
+            yield (number, block_number), block
 
 
 class _Tokenize(beam.DoFn):
@@ -138,7 +138,7 @@ class _Cut(beam.DoFn):
 
     def process(self, informed):
         key, block, before = informed
-        yield key, cut_block(BlockKey(*key), block, before, self._stretch_pieces)
+        yield key, cut_block(key, block, before, self._stretch_pieces)
 
 
 class _Places:
@@ -216,7 +216,8 @@ class _Summarize(beam.DoFn):
         self._num_inputs, self._max_seq_length, self._path = len(job.inputs), job.config.max_seq_length, path
 
     def process(self, gathered):
-        texts, parts, shards = ([rest for kind, *rest in sorted(gathered[1], key=_kind_and_number) if kind == k] for k in range(3))
+        notes = sorted(gathered[1], key=lambda note: note[:2])
+        texts, parts, shards = ([rest for kind, *rest in notes if kind == wanted] for wanted in (_TEXT, _PART, _SHARD))
         sentences = [0] * self._num_inputs
         tally = Tally(self._max_seq_length)
         for (file, _), counts in texts:
@@ -228,7 +229,3 @@ class _Summarize(beam.DoFn):
         summary = {"counts": total._asdict(), "sentences": sentences, "tally": asdict(tally), "shards": shard_paths}
         with atomic_write(self._path) as file:
             file.write(json.dumps(summary))
-
-
-def _kind_and_number(note: tuple) -> tuple:
-    return note[:2]

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from bert_tf.data.block_places import BlockKey, Counts, before_each, counts_of, cut_block, edges_of, sums_before_each
+from bert_tf.data.block_places import Counts, before_each, counts_of, cut_block, edges_of, sums_before_each
 from bert_tf.data.part_text import NUM_GUESTS, fragments_of, guests_of, part_text
 from bert_tf.data.spool import Spool, SpoolWriter
 from bert_tf.pretraining.parts import PartPlan
@@ -13,7 +13,7 @@ from tests.data.test_spool import LARGE, SMALL, blocks_of, random_documents
 
 def placed(blocks, stretch_pieces):
     """Returns the blocks cut, the sums before each, and the sums of all."""
-    keyed = [(BlockKey(0, number), block) for number, block in enumerate(blocks)]
+    keyed = [((0, number), block) for number, block in enumerate(blocks)]
     before = dict(before_each((key, edges_of(block)) for key, block in keyed))
     cut = [cut_block(key, block, before[key], stretch_pieces) for key, block in keyed]
     notes = [(block.key, counts_of(block)) for block in cut]
