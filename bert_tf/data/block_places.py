@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from bert_tf.data.spool import TokenizedBlock, stretch_in_document
 
-
 # Which block of the corpus: number of its file, and its number in the file. Keys in order are the corpus in order.
 BlockKey = tuple[int, int]
 
