@@ -29,6 +29,7 @@ from bert_tf.data.workers import default_num_processes
 from bert_tf.errors import InputError, WorkerDied
 from bert_tf.pretraining.masking import MaskingRules, predictions_advice
 from bert_tf.pretraining.parts import ExampleRules
+from bert_tf.startup import without_startup_chatter
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows.model_folder import read_vocab, recorded_casing
@@ -92,7 +93,8 @@ def _engine(name: str) -> Callable[[Job], AbstractContextManager[Made]]:
     if name == "local":
         return _made_here
     try:
-        import apache_beam  # noqa: F401
+        with without_startup_chatter():
+            import apache_beam  # noqa: F401
     except ImportError as error:
         raise InputError(f"engine is beam, but apache-beam cannot be loaded ({error}); pip install 'bert_tf[beam]'") from error
     from bert_tf.workflows.pretraining_beam import made_by_pipeline

@@ -5,6 +5,8 @@ for each run and goes when the run ends, however it ends short of `kill -9`. Imp
 """
 
 import contextlib
+import io
+import logging as python_logging
 import os
 import re
 import shlex
@@ -26,8 +28,9 @@ from bert_tf.workflows.pretraining_job import Job, Made
 from bert_tf.workflows.pretraining_pipeline import build
 from bert_tf.workflows.pretraining_text import text_form, warn_of_text
 
-# How a worker's InputError comes back from a runner: in the text of a traceback, with the step's name behind it.
-_MISTAKE = re.compile(r"bert_tf\.errors\.\w+: (.*?)(?: \[while running '[^']*'\])?(?:\n|\\n|$)")
+# How a worker's InputError comes back from a runner elsewhere: in the text of a traceback. And what Beam adds to every error.
+_MISTAKE = re.compile(r"bert_tf\.errors\.\w+: (.*?)(?:\n|\\n|$)")
+_STEP = re.compile(r" \[while running '.*")
 
 
 @contextlib.contextmanager
@@ -65,19 +68,25 @@ def made_by_pipeline(job: Job) -> Iterator[Made]:
 def _runner(beam_args: str | None) -> tuple[PipelineRunner, PipelineOptions]:
     """Returns the runner and the options that the flag asks for."""
     try:
-        words = shlex.split(beam_args or "")
-        options = PipelineOptions(words)
-        name = options.view_as(StandardOptions).runner
+        options = PipelineOptions(shlex.split(beam_args or ""))
     except ValueError as error:
         raise InputError(f"beam_args is {beam_args!r}: {one_line(error)}; give options as on a command line") from error
-    except SystemExit as error:  # of argparse, which has printed what is wrong
-        raise InputError(f"beam_args is {beam_args!r}: an option's value is wrong; see above") from error
+    name = options.view_as(StandardOptions).runner
     if name is None:
         raise InputError(f"beam_args is {beam_args!r} and names no runner; give one, as --beam_args='--runner=FnApiRunner'")
     try:
-        return create_runner(name), options
+        runner = create_runner(name)  # which makes its own options known
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"beam_args names the runner {name}: {one_line(error)}") from error
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(told):
+            options.get_all_options(display_warnings=True, retain_unknown_options=True)
+    except SystemExit as error:  # of argparse, which prints what is wrong behind a list of all options
+        raise InputError(f"beam_args is {beam_args!r}: {one_line(told.getvalue().rpartition('error: ')[2])}") from error
+    if told.getvalue():
+        logging.warning("beam_args: %s", one_line(told.getvalue()))
+    return runner, options
 
 
 def _check_reach(runner: str, paths: Sequence[str]) -> None:
@@ -104,8 +113,9 @@ def _run(pipeline: beam.Pipeline) -> None:
     """
     result = None
     try:
-        result = pipeline.run()
-        state = result.wait_until_finish()
+        with _without_tracebacks_of_mistakes():
+            result = pipeline.run()
+            state = result.wait_until_finish()
     except Exception as error:
         mistake = _mistake_in(error)
         raise error if mistake is None else InputError(mistake) from error
@@ -118,9 +128,24 @@ def _run(pipeline: beam.Pipeline) -> None:
         raise RuntimeError(f"the pipeline ended as {state}; the runner's log tells why")
 
 
+@contextlib.contextmanager
+def _without_tracebacks_of_mistakes() -> Iterator[None]:
+    """Keeps Beam from logging the traceback of an InputError: it is told in one line, once the pipeline has ended."""
+    logger = python_logging.getLogger("apache_beam.runners.common")
+
+    def is_other(record: python_logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], InputError))
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
+
+
 def _mistake_in(error: BaseException) -> str | None:
     """Returns what an InputError of a worker says, or None where it was something else."""
-    if isinstance(error, InputError):
-        return str(error)
     found = _MISTAKE.search(str(error))
-    return found and found[1]
+    if found is None and not isinstance(error, InputError):
+        return None
+    return _STEP.sub("", found[1] if found else str(error))
