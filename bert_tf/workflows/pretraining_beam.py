@@ -124,6 +124,10 @@ def _run(pipeline: beam.Pipeline) -> None:
             with contextlib.suppress(Exception):
                 result.cancel()
         raise
+    finally:
+        client = getattr(result, "client", None)  # of Dask's runner, which leaves the connection open
+        if client is not None:
+            client.close()
     if state != PipelineState.DONE:
         raise RuntimeError(f"the pipeline ended as {state}; the runner's log tells why")
 

@@ -70,6 +70,14 @@ def test_the_same_bytes_by_two_processes(config):
 
 
 @pytest.mark.slow
+def test_a_mistake_that_another_process_finds_is_one_line(config, tmp_path):
+    (tmp_path / "text.txt").write_bytes(b"a b.\n\nc \xff d.\n")
+    with pytest.raises(InputError, match=r"^\S+text\.txt, line 3: not UTF-8 \(byte 0xff at column 3\); convert the file to UTF-8$"):
+        beam(config, "out", TWO_PROCESSES, input_file=str(tmp_path / "text.txt"))
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
+
+
+@pytest.mark.slow
 def test_the_same_bytes_on_a_dask_cluster(config):
     distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
     runner = "--runner=apache_beam.runners.dask.dask_runner.DaskRunner --dask_npartitions=3"
