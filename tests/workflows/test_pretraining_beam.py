@@ -92,6 +92,11 @@ def test_without_next_sentences_the_bytes_are_the_local_engines(config, changes)
     assert beam(config, "beam", use_nsp=False, **changes) == local
 
 
+def test_a_corpus_of_one_part_gives_the_local_engines_bytes_with_next_sentences_too(config):
+    changes = dict(dupe_factor=1, memory_per_process_mb=16)
+    assert beam(config, "beam", **changes) == made(config("local", num_processes=1, **changes))
+
+
 def test_long_documents_without_next_sentences_too(config, corpus, tmp_path):
     (tmp_path / "long.txt").write_text((corpus / "text1.txt").read_text().replace("\n\n", "\n") * 5)
     changes = dict(use_nsp=False, input_file=f"{tmp_path}/long.txt,{corpus}/text0.txt")
