@@ -2,8 +2,8 @@
 
   python -m benchmarks.pretrain --input_file=train.tfrecord --shape=base --torch_python=ENV/bin/python
 
-base: 12 layers, hidden 768, batch 8; mini: 4 layers, hidden 256, batch 32; vocabulary 30,522, both with MLM and NSP. Prints one JSON
-line, with each side's peak of memory and the share of the matrix-multiply ceiling that bert_tf reached.
+base: 12 layers, hidden 768, batch 8; mini: 4 layers, hidden 256, batch 32 (or --batch); vocabulary 30,522, both with MLM and NSP. Prints
+one JSON line, with each side's peak of memory and the share of the matrix-multiply ceiling that bert_tf reached.
 """
 
 import argparse
@@ -28,15 +28,16 @@ _MOST_EXAMPLES = 1024
 
 
 @contextlib.contextmanager
-def work_on(input_file: str, shape: str, steps: int):
+def work_on(input_file: str, shape: str, steps: int, batch: int | None = None):
     """Yields what every side is told, and the share of the places of its examples that hold text.
 
     Args:
       input_file: TFRecords of length 128 with 20 masked positions, ids below 30,522.
       shape: A name in SHAPES.
       steps: Steps a round.
+      batch: Examples a step, where it is not the shape's own.
     """
-    size, batch = SHAPES[shape]
+    size, usual = SHAPES[shape]
     axes = {"seq": 128, "masks": 20}
     file = RecordFile(input_file)
     examples = tf.io.parse_example(file.read(np.arange(min(_MOST_EXAMPLES, len(file)))), parse_spec(PRETRAINING, axes))
@@ -44,7 +45,7 @@ def work_on(input_file: str, shape: str, steps: int):
         np.savez(arrays, **{name: value.numpy() for name, value in examples.items()})
         arrays.flush()
         work = axes | {"records": input_file, "arrays": arrays.name, "shape": json.loads(BertConfig.of_size(size, VOCAB).to_json())}
-        yield work | {"batch": batch, "steps": steps, "warm_up_steps": max(2, steps // 2)}, float(np.mean(examples["input_mask"]))
+        yield work | {"batch": batch or usual, "steps": steps, "warm_up_steps": max(2, steps // 2)}, float(np.mean(examples["input_mask"]))
 
 
 def main():
@@ -52,12 +53,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--input_file", required=True, help="TFRecords of length 128 with 20 masked positions, ids below 30,522")
     parser.add_argument("--shape", default="mini", choices=SHAPES)
+    parser.add_argument("--batch", type=int, help="examples a step; the shape's own by default")
     parser.add_argument("--torch_python", help="the interpreter of an environment with torch and transformers")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--dtypes", default="mixed_bfloat16", help="separated by commas: float32, mixed_bfloat16")
     options = parser.parse_args()
-    with work_on(options.input_file, options.shape, options.steps) as (work, share):
+    with work_on(options.input_file, options.shape, options.steps, options.batch) as (work, share):
         sides = []
         for dtype in options.dtypes.split(","):
             name = dtype.removeprefix("mixed_")
@@ -70,6 +72,7 @@ def main():
     flops_per_token = train_flops(config, batch * 128, 128, batch, batch * 20) / (batch * 128) / share
     more = record.surroundings() | {
         "shape": options.shape,
+        "batch": work["batch"],
         "matmul_ceiling_gflops_per_second": ceilings,
         "gflops_per_useful_token": flops_per_token / 1e9,
         "command": " ".join(sys.argv),

@@ -1,5 +1,7 @@
 """The error that means "the user can mend this", what else ends a run in order, and how other errors are told."""
 
+import re
+
 # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later.
 PREEMPTED_EXIT_CODE = 75
 
@@ -20,10 +22,14 @@ class WorkerDied(InputError):
     """A worker process ended by itself. What was done before is kept, so that the same command goes on from there."""
 
 
-class Preempted(Exception):
-    """A training run was asked to stop, by SIGTERM, and has saved a checkpoint. Scripts exit with code 75: try again later."""
+class Preempted(BaseException):
+    """A script was asked to stop, by SIGTERM; a training has saved a checkpoint. Scripts exit with code 75: try again later.
+
+    No `Exception`, as KeyboardInterrupt is none: whoever catches what a library may raise must not take it for that.
+    """
 
 
 def one_line(error: object) -> str:
-    """Returns an error's words, of whatever library, on one line."""
-    return " ".join(str(getattr(error, "message", None) or error).split())
+    """Returns an error's words, of whatever library, on one line, without TensorFlow's name of the node that failed."""
+    words = " ".join(str(getattr(error, "message", None) or error).split())
+    return re.sub(r"\{\{\w+ [^}]*\}\} ?| \[Op:\w+\]", "", words)

@@ -1,12 +1,15 @@
-"""How a process starts: TensorFlow's start-up kept quiet, and whether it ends with the process that started it."""
+"""How a process starts: TensorFlow's start-up kept quiet, what XLA compiled kept, and whether it ends with what started it."""
 
 import contextlib
+import hashlib
 import os
+import platform
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from importlib import metadata
 
 # Names the process that started this one, where this one is to end with it.
 _PARENT = "BERT_TF_PARENT_PROCESS"
@@ -36,6 +39,29 @@ def without_startup_chatter() -> Iterator[None]:
         finally:
             os.dup2(real, 2)
             os.close(real)
+
+
+def keep_compiled(folder: str) -> None:
+    """Has XLA read what it compiles from this folder, and write it there; only before TensorFlow is imported.
+
+    Machine code is good for its kind of processor and version of TensorFlow alone: each has a folder of its own within.
+
+    Raises:
+      OSError: The folder cannot be made.
+    """
+    kind = hashlib.sha256(f"{metadata.version('tensorflow')} {platform.machine()} {_processor_features()}".encode()).hexdigest()[:16]
+    own = os.path.abspath(os.path.join(folder, kind))
+    os.makedirs(own, exist_ok=True)
+    flags = f"--tf_xla_persistent_cache_directory={own} --tf_xla_persistent_cache_device_types=CPU,GPU"
+    os.environ["TF_XLA_FLAGS"] = f"{os.environ.get('TF_XLA_FLAGS', '')} {flags}".strip()
+
+
+def _processor_features() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return next((line for line in file if line.startswith(("flags", "Features"))), "")
+    except OSError:  # not Linux
+        return platform.processor()
 
 
 def child_environment() -> dict[str, str]:

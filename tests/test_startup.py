@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them."""
+"""Processes that end with the one that started them, and what is compiled once for several."""
 
 import os
 import signal
@@ -47,3 +47,27 @@ def test_a_child_hears_of_its_parents_death(tmp_path):
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     assert wait_for(tmp_path / "ended") == "SIGTERM"
+
+
+COMPILES = """
+import os, sys
+from bert_tf.startup import keep_compiled
+os.environ["TF_XLA_FLAGS"] = "--tf_xla_min_cluster_size=3"
+keep_compiled(sys.argv[1])
+assert os.environ["TF_XLA_FLAGS"].startswith("--tf_xla_min_cluster_size=3 ")
+import tensorflow as tf
+from bert_tf.modeling import fused
+print(fused.dropout_mask(tf.ones([2, 3]), tf.constant([1, 2]), 3, 0.5).numpy().tolist())
+"""
+
+
+@pytest.mark.slow
+def test_what_xla_compiled_serves_the_next_process(tmp_path):
+    def run():
+        done = subprocess.run([sys.executable, "-c", COMPILES, str(tmp_path / "new")], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, {path: path.stat().st_mtime_ns for path in (tmp_path / "new").rglob("*.pb")}
+
+    first, second = run(), run()
+    assert first[1]  # something was kept
+    assert second == first  # and served: nothing is written anew

@@ -19,7 +19,10 @@ from absl import flags, logging
 
 from bert_tf.config.fields import field_types
 from bert_tf.errors import PREEMPTED_EXIT_CODE, InputError, Preempted, one_line
-from bert_tf.startup import end_with_parent, without_startup_chatter
+from bert_tf.startup import end_with_parent, keep_compiled, without_startup_chatter
+
+# What TensorFlow's own error of a full disk says; it is of the same class as one of memory.
+_DISK_FULL = "No space left on device"
 
 
 def define_flags(config_class: type) -> flags.FlagValues:
@@ -78,7 +81,7 @@ def _in_words(message: str) -> str:
         r"flag (--\w+)=(.*?): (?=\(?'?(Non-boolean|invalid literal for int|could not convert|value should be one of))", message
     )
     if found is None:
-        return message
+        return message.removeprefix("ERROR:: ")  # of a flagfile
     wanted = {"Non-boolean": "true or false", "invalid literal for int": "a whole number", "could not convert": "a number"}
     choices = re.search(r"one of <(.*)>", message)
     return f"{found[1]} is {found[2]!r}; give {wanted.get(found[3]) or 'one of ' + ', '.join(choices[1].split('|'))}"
@@ -123,13 +126,13 @@ def _is_unicode(text: str) -> bool:
 def run_script(
     config_class: type, workflow: str, doc: str | None, argv: list[str] | None = None, scripts: Mapping[str, type] | None = None
 ) -> None:
-    """Parses the command line, runs `bert_tf.workflows.<workflow>` and exits.
+    """Parses the command line, runs the workflow and exits.
 
     TensorFlow is imported only after the flags have been read, so --help and mistakes in flags answer at once.
 
     Args:
       config_class: The dataclass whose fields are the flags.
-      workflow: Name of a module in bert_tf.workflows with `run(config)`.
+      workflow: Name of a module in bert_tf.workflows with `run(config)`, or, dotted, of one anywhere.
       doc: The script's docstring, shown by --help.
       argv: The command line, `sys.argv` by default.
       scripts: Where it holds another one: as `parse_nested` takes it; the workflow's `run` takes both configs.
@@ -143,8 +146,10 @@ def run_script(
         if configs is None or configs[0] is None:
             print(f"{(doc or '').strip()}\n\nFlags:\n{_help(config_class)}")
             sys.exit(0)
+        if getattr(configs[-1], "compile_cache_dir", ""):
+            keep_compiled(configs[-1].compile_cache_dir)
         with without_startup_chatter():
-            module = importlib.import_module(f"bert_tf.workflows.{workflow}")
+            module = importlib.import_module(workflow if "." in workflow else f"bert_tf.workflows.{workflow}")
         python_logging.getLogger("tensorflow").setLevel(python_logging.ERROR)
         signal.signal(signal.SIGTERM, _stop)
         module.run(*configs)
@@ -170,6 +175,8 @@ def run_script(
                 f"a worker or the TPU went away ({one_line(error)[:200]}); start all workers again with the same command", file=sys.stderr
             )
             sys.exit(PREEMPTED_EXIT_CODE)
+        if type(error).__name__ == "ResourceExhaustedError" and _DISK_FULL in str(error):
+            _fail(f"{one_line(error)[:300]}: make room, then start the same command again")
         if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
             _fail(
                 f"out of memory ({one_line(error)[:200]}); in training, --auto_batch, --gradient_accumulation_steps=2 (4, 8, ...) and "
@@ -206,17 +213,17 @@ def _show_messages() -> None:
     """Sends the workflows' messages to standard error as plain lines."""
     handler = python_logging.StreamHandler()
     handler.setFormatter(_PlainFormatter())
-    handler.addFilter(lambda record: not _is_tensorflows(record))
+    handler.addFilter(lambda record: not _is_foreign(record))
     logger = logging.get_absl_logger()
     logger.handlers, logger.propagate = [handler], False
     # through absl: a SavedModel being saved sets the level back to the one that absl knows of
     logging.set_verbosity(logging.INFO)
 
 
-def _is_tensorflows(record: python_logging.LogRecord) -> bool:
-    """Returns whether TensorFlow's own Python code wrote the message: it uses the same logger."""
-    module = sys.modules.get("tensorflow")
-    return module is not None and record.pathname.startswith(os.path.dirname(module.__file__) + os.sep)
+def _is_foreign(record: python_logging.LogRecord) -> bool:
+    """Returns whether TensorFlow's or TensorFlow Datasets' own code wrote the message: they use the same logger."""
+    modules = [sys.modules[name] for name in ("tensorflow", "tensorflow_datasets") if name in sys.modules]
+    return any(record.pathname.startswith(os.path.dirname(module.__file__) + os.sep) for module in modules)
 
 
 def _help(config_class: type) -> str:

@@ -1,32 +1,23 @@
-"""What makes vocabularies, tokens and pre-training data."""
+"""What makes tokens, documents and pre-training data."""
 
 from dataclasses import dataclass
 
-from bert_tf.config.fields import LARGEST_SIZE, check_length, check_mask_prob, flag, mask_shares, require, settle
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildVocabConfig:
-    """Text files in, vocab.txt out."""
-
-    input_file: str = flag(None, required=True, help="Text files to learn from: paths or globs, separated by commas.")
-    output_file: str = flag(None, required=True, help="The vocabulary to write, one piece a line.")
-    vocab_size: int = flag(30000, help="Number of pieces, special tokens included.")
-    do_lower_case: bool = flag(True, help="Lower-case and strip accents before counting: for an uncased model.")
-    min_count: int = flag(2, help="A pair of pieces seen fewer times than this is not merged.")
-    character_coverage: float = flag(
-        0.9999,
-        help="Share of the text's characters that the alphabet must cover; rarer ones become [UNK], unless among the commonest 1,000.",
-    )
-    num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
-
-    def __post_init__(self) -> None:
-        settle(self)
-        require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
-        require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
-        require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
-        most = self.vocab_size - 6  # five special tokens and a piece
-        require(0 <= self.num_unused <= most, f"num_unused is {self.num_unused}; give 0 to {most}, or a larger vocab_size")
+from bert_tf.config.fields import (
+    LARGEST_SIZE,
+    OBJECTIVES,
+    check_length,
+    check_mask_prob,
+    check_ngram,
+    check_num_processes,
+    check_use_nsp,
+    flag,
+    input_format_flag,
+    mask_shares,
+    num_processes_flag,
+    require,
+    settle,
+    text_field_flag,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +52,16 @@ class ExtractWikipediaConfig:
     )
     language: str | None = flag(None, help="The language whose rules split sentences, as a code like en, de, zh. Default: the dump's.")
     titles: bool = flag(False, help="Begin each document with its article's title.")
-    num_processes: int | None = flag(
-        None, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
-    )
+    num_processes: int | None = num_processes_flag()
 
     def __post_init__(self) -> None:
         settle(self)
-        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+        check_num_processes(self.num_processes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CreatePretrainingDataConfig:
-    """Documents in, masked TFRecords and a manifest out."""
+    """Documents in, TFRecords of examples and a manifest out."""
 
     input_file: str = flag(
         None,
@@ -86,11 +75,25 @@ class CreatePretrainingDataConfig:
         None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
     )
     do_whole_word_mask: bool = flag(False, help="Mask all pieces of a chosen word together.")
+    word_segments: bool = flag(
+        False,
+        help="With do_whole_word_mask: the text is cut into words by spaces, Chinese too, and all pieces between two spaces are a word.",
+    )
+    max_ngram: int = flag(
+        1, help="With do_whole_word_mask: mask spans of 1 up to this many words, n of them with a probability in proportion to 1/n."
+    )
+    objective: str = flag(
+        "masked_lm",
+        choices=OBJECTIVES,
+        help="masked_lm: BERT's; next_token: examples for a left-to-right language model, unmasked (needs --use_nsp=false).",
+    )
     max_seq_length: int = flag(128, help="Length of every example in pieces, [CLS] and [SEP] included.")
     max_predictions_per_seq: int = flag(20, help="Most masked positions an example.")
     random_seed: int = flag(12345, help="Seed of every draw: same seed, same bytes.")
     dupe_factor: int | None = flag(
-        None, help="Times the corpus is gone through, with new pairs and new masks. Default: 10; with --masking=dynamic 1."
+        None,
+        help="Times the corpus is gone through, with new pairs and new masks. Default: 10; with --masking=dynamic and "
+        "--objective=next_token 1.",
     )
     masking: str = flag(
         "static",
@@ -105,15 +108,11 @@ class CreatePretrainingDataConfig:
         True, help="Make sentence pairs, label 1 where the second is random text; false: one running text, label always 0."
     )
     compress: bool = flag(False, help="Write gzip TFRecords, which google-research/bert cannot read.")
-    input_format: str = flag(
-        "auto", choices=("auto", "text", "jsonl"), help="What input files hold; auto: JSON lines where they are called .jsonl, else text."
-    )
-    text_field: str = flag("text", help="The field of JSON lines that holds a document's text.")
+    input_format: str = input_format_flag()
+    text_field: str = text_field_flag()
     split_sentences: bool = flag(False, help="Lines are running text, to be split into sentences (needs the extra bert_tf[sentences]).")
     language: str = flag("en", help="The language that --split_sentences splits, as a code like en, de, zh.")
-    num_processes: int | None = flag(
-        None, identity=False, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
-    )
+    num_processes: int | None = num_processes_flag()
     memory_per_process_mb: int = flag(
         256,
         help="Memory for the text and examples that each process has in hand, in MiB, beside what Python and TensorFlow take. More lets "
@@ -135,7 +134,7 @@ class CreatePretrainingDataConfig:
 
     def __post_init__(self) -> None:
         settle(self)
-        require(self.num_processes is None or self.num_processes >= 1, f"num_processes is {self.num_processes}; give at least 1")
+        check_num_processes(self.num_processes)
         require(self.memory_per_process_mb >= 1, f"memory_per_process_mb is {self.memory_per_process_mb}; give at least 1")
         is_here = self.engine == "local"
         require(is_here or self.num_processes is None, "num_processes is for engine=local; workers are a matter of the runner: beam_args")
@@ -145,9 +144,29 @@ class CreatePretrainingDataConfig:
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")
-        passes = self.dupe_factor if self.dupe_factor is not None else {"static": 10, "dynamic": 1}[self.masking]
+        self._check_masking()
+        passes = self.dupe_factor if self.dupe_factor is not None else 10 if self.is_masked else 1
         require(passes >= 1, f"dupe_factor is {passes}; give at least 1")
         object.__setattr__(self, "dupe_factor", passes)
         check_mask_prob(self.masked_lm_prob)
         require(0 <= self.short_seq_prob <= 1, f"short_seq_prob is {self.short_seq_prob}; give a share from 0 to 1")
         mask_shares(self.mask_mix)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether masks are written into the records."""
+        return self.objective == "masked_lm" and self.masking == "static"
+
+    def _check_masking(self) -> None:
+        check_use_nsp(self.objective, self.use_nsp)
+        check_ngram(self.max_ngram, self.do_whole_word_mask)
+        require(
+            not self.word_segments or self.do_whole_word_mask,
+            "word_segments is true, but words matter to whole-word masking alone; give do_whole_word_mask=true, or leave it out",
+        )
+        if self.objective != "masked_lm":
+            for name, value in (("masking", "static"), ("do_whole_word_mask", False)):
+                require(
+                    getattr(self, name) == value,
+                    f"{name} is {getattr(self, name)}, but with objective {self.objective} nothing is masked; leave it out",
+                )

@@ -18,6 +18,11 @@ LARGEST_BATCH = 1_000_000
 MOST_STEPS = 10**12
 MOST_EPOCHS = 1_000_000
 
+# What pre-training learns to tell: pieces that were hidden, or the piece that comes next.
+OBJECTIVES = ("masked_lm", "next_token")
+# Published recipes stop at 3 (ALBERT) or 10 (SpanBERT).
+_MOST_NGRAM = 100
+
 
 def flag(
     default: Any = dataclasses.MISSING, *, help: str, identity: bool = True, required: bool = False, choices: tuple[str, ...] = ()
@@ -33,6 +38,30 @@ def flag(
     """
     metadata = {"help": help, "identity": identity, "required": required, "choices": choices}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def input_format_flag() -> Any:
+    """Declares what the lines of text files are."""
+    return flag(
+        "auto", choices=("auto", "text", "jsonl"), help="What input files hold; auto: JSON lines where they are called .jsonl, else text."
+    )
+
+
+def text_field_flag() -> Any:
+    """Declares which field of JSON lines is text."""
+    return flag("text", help="The field of JSON lines that holds a document's text.")
+
+
+def num_processes_flag() -> Any:
+    """Declares how many processes work; `check_num_processes` checks it."""
+    return flag(
+        None, identity=False, help="Processes to work with; their number changes no byte of the output. Default: one for each core."
+    )
+
+
+def check_num_processes(num_processes: int | None) -> None:
+    """Raises InputError unless so many processes can work."""
+    require(num_processes is None or num_processes >= 1, f"num_processes is {num_processes}; give at least 1")
 
 
 def require(condition: bool, message: str) -> None:
@@ -80,6 +109,20 @@ def mask_shares(mask_mix: str) -> tuple[float, float, float]:
 def check_mask_prob(masked_lm_prob: float) -> None:
     """Raises InputError unless it is a share of pieces that can be masked."""
     require(0 < masked_lm_prob <= 1, f"masked_lm_prob is {masked_lm_prob}; give a share above 0, at most 1")
+
+
+def check_ngram(max_ngram: int, whole_word: bool) -> None:
+    """Raises InputError unless spans of so many words can be masked."""
+    require(1 <= max_ngram <= _MOST_NGRAM, f"max_ngram is {max_ngram}; give 1 to {_MOST_NGRAM}; 3 is common")
+    require(max_ngram == 1 or whole_word, f"max_ngram is {max_ngram}, but spans are of whole words; give do_whole_word_mask=true")
+
+
+def check_use_nsp(objective: str, use_nsp: bool) -> None:
+    """Raises InputError unless next sentences can be told under the objective."""
+    require(
+        objective == "masked_lm" or not use_nsp,
+        f"use_nsp is true, but objective is {objective}: read from left to right, [CLS] sees no sentence; give use_nsp=false",
+    )
 
 
 def to_dict(config: Any) -> dict[str, Any]:

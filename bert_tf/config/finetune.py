@@ -72,7 +72,7 @@ class FinetuneConfig(EpochsConfig):
     threshold: str | None = flag(
         None,
         help="With --kind=multilabel: the probability from which a label is given; one number, or one a label, separated by commas. "
-        "Default: what is stored with the model, else 0.5.",
+        "Default: what is stored with the model, or else the best for each label's F1 where --do_eval evaluates, and 0.5 without it.",
         identity=False,
     )
     document_context: bool = flag(

@@ -38,6 +38,7 @@ class BertConfig:
     type_vocab_size: int = 16  # the original's default where the file has no value; released models say 2
     initializer_range: float = 0.02
     do_lower_case: bool | None = None  # not the original's; written by this project so that the casing travels with the model
+    left_to_right: bool = False  # not the original's; each place attends to itself and what is before it alone (paper, table 5)
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
@@ -62,6 +63,8 @@ class BertConfig:
         require(positive, f"bert_config: initializer_range is {self.initializer_range!r}; give a number above 0, at most 1")
         known = self.do_lower_case is None or isinstance(self.do_lower_case, bool)
         require(known, f"bert_config: do_lower_case is {self.do_lower_case!r}; give true or false, without quotes")
+        known = isinstance(self.left_to_right, bool)
+        require(known, f"bert_config: left_to_right is {self.left_to_right!r}; give true or false, without quotes")
 
     @classmethod
     def from_json(cls, text: str, source: str = "bert_config.json") -> Self:
@@ -96,6 +99,8 @@ class BertConfig:
         return cls(**(values | changes))
 
     def to_json(self) -> str:
-        """Returns the bert_config.json text, keys sorted."""
+        """Returns the bert_config.json text, keys sorted; what the original does not have is in it only where it says something."""
         values = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        if not self.left_to_right:
+            del values["left_to_right"]
         return json.dumps(values, indent=2, sort_keys=True) + "\n"

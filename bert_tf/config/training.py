@@ -8,8 +8,10 @@ from bert_tf.config.fields import (
     LARGEST_SIZE,
     MOST_EPOCHS,
     MOST_STEPS,
+    OBJECTIVES,
     check_length,
     check_mask_prob,
+    check_use_nsp,
     flag,
     mask_shares,
     require,
@@ -80,6 +82,11 @@ class TrainingConfig:
     )
     deterministic: bool = flag(False, help="Bit-equal results from run to run, at some cost in speed.")
     jit_compile: bool = flag(False, help="Compile the training step with XLA: faster for small models and on GPUs, slower to start.")
+    compile_cache_dir: str = flag(
+        "",
+        help="Folder in which what XLA has compiled is kept for the next start, of any run on such a machine. Default: nothing is kept.",
+        identity=False,
+    )
     save_checkpoints_steps: int = flag(1000, help="Steps between checkpoints.", identity=False)
     keep_checkpoint_max: int = flag(5, help="Newest checkpoints kept.", identity=False)
     eval_steps: int = flag(
@@ -143,10 +150,15 @@ class TrainingConfig:
         # what NumPy's and TensorFlow's generators take
         require(0 <= self.random_seed < 2**32, f"random_seed is {self.random_seed}; give a whole number from 0 to {2**32 - 1}")
 
+    @property
+    def num_predictions(self) -> int:
+        """Places of an example that go through the vocabulary."""
+        return 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainConfig(TrainingConfig):
-    """Masked TFRecords in, a pre-trained checkpoint out."""
+    """TFRecords of create_pretraining_data in, a pre-trained checkpoint out."""
 
     input_file: str = flag(None, required=True, help="TFRecords to train on: paths or globs, separated by commas.", identity=False)
     eval_input_file: str | None = flag(None, help="TFRecords to evaluate on. Without it --do_eval takes --input_file.", identity=False)
@@ -166,6 +178,14 @@ class PretrainConfig(TrainingConfig):
     do_whole_word_mask: bool | None = flag(
         None, help="Of records with dynamic masking: mask all pieces of a chosen word together. Default: as made.", identity=False
     )
+    max_ngram: int | None = flag(
+        None, help="Of records with dynamic masking: most words of a span that is masked together. Default: as made.", identity=False
+    )
+    objective: str = flag(
+        "masked_lm",
+        choices=OBJECTIVES,
+        help="masked_lm: BERT's; next_token: a left-to-right language model; must match the data.",
+    )
     use_nsp: bool = flag(True, help="Train next sentence prediction beside the masked language model.")
     num_train_steps: int = flag(100000, help="Steps of the learning-rate schedule, and of the run.")
     num_warmup_steps: int = flag(10000, help="Steps over which the learning rate rises from 0.")
@@ -183,6 +203,7 @@ class PretrainConfig(TrainingConfig):
             require(1 <= getattr(self, name) <= most, f"{name} is {getattr(self, name)}; give 1 to {most:,}")
         both = self.model_size is not None and self.bert_config_file is not None
         require(not both, "model_size and bert_config_file are both given; choose one")
+        check_use_nsp(self.objective, self.use_nsp)
         if self.masked_lm_prob is not None:
             check_mask_prob(self.masked_lm_prob)
         if self.mask_mix is not None:
@@ -195,6 +216,11 @@ class PretrainConfig(TrainingConfig):
         if self.stop_at_step is not None:
             inside = 1 <= self.stop_at_step <= self.num_train_steps
             require(inside, f"stop_at_step is {self.stop_at_step}; give 1 up to num_train_steps {self.num_train_steps}")
+
+    @property
+    def num_predictions(self) -> int:
+        """Places of an example that go through the vocabulary."""
+        return self.max_predictions_per_seq if self.objective == "masked_lm" else self.max_seq_length - 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,14 +33,18 @@ class LoadReport:
       read: Our paths of the variables that now hold the file's values.
       missing: Our paths of the model's variables that keep their initial values.
       unused: Names in the file that the model has no place for. Optimizer slots and second copies do not count.
+      other_heads: Those of them that belong to heads which the model does not have, as is to be expected.
       fresh_heads: By head, why it keeps its initial values.
+      step: How many steps the file says that it was trained for.
     """
 
     source: str
     read: tuple[str, ...]
     missing: tuple[str, ...]
     unused: tuple[str, ...]
+    other_heads: tuple[str, ...]
     fresh_heads: Mapping[str, str]
+    step: int = 0
 
     def __str__(self):
         """Returns the report as a few lines."""
@@ -52,8 +56,11 @@ class LoadReport:
         lost = [path for path in self.missing if is_encoder(path)]
         if lost:
             lines.append(f"  missing, so left at initial weights ({len(lost)}): {_listed(lost)}")
-        if self.unused:
-            lines.append(f"  in the file but not used ({len(self.unused)}): {_listed(self.unused)}")
+        if self.other_heads:
+            lines.append(f"  in the file too, for other tasks: {len(self.other_heads)} variables")
+        surprising = [name for name in self.unused if name not in self.other_heads]
+        if surprising:
+            lines.append(f"  in the file but not used ({len(surprising)}): {_listed(surprising)}")
         return "\n".join(lines)
 
 
@@ -103,9 +110,11 @@ def load_weights(
             raise InputError(f"{source.path}: {source.names[path]} holds numbers that are not finite; give a sound checkpoint")
         variables[path].assign(np.asarray(array, np.float32))
     done = set(read)
-    unused = [name for path, name in source.names.items() if path not in done]
+    unused = {path: name for path, name in source.names.items() if path not in done}
+    other_heads = tuple(sorted(name for path, name in unused.items() if not is_encoder(path)))
     missing = tuple(path for path in variables if path not in done)
-    return LoadReport(source.path, tuple(read), missing, tuple(sorted([*unused, *source.unclaimed])), fresh_heads)
+    every_unused = tuple(sorted([*unused.values(), *source.unclaimed]))
+    return LoadReport(source.path, tuple(read), missing, every_unused, other_heads, fresh_heads, source.step)
 
 
 def _check_encoder(source: SourceWeights, variables: Mapping[str, keras.Variable], encoder: list[str], allow_partial: bool) -> None:

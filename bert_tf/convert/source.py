@@ -16,6 +16,7 @@ class SourceWeights:
       names: By our path, the name that the file has for it.
       shapes: By our path, the shape in our layout.
       unclaimed: The names in the file that mean nothing to us.
+      step: How many steps it was trained for, where it says so; else 0.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class SourceWeights:
         spellings: Mapping[str, Row],
         transposes: bool = False,
         quiet: Callable[[str], bool] = lambda name: False,
+        step: int = 0,
     ):
         """Finds what each of the file's variables is to us.
 
@@ -36,11 +38,12 @@ class SourceWeights:
           spellings: By the file's name, with {n} for a layer number, the row that it belongs to.
           transposes: Whether the file stores the rows marked so transposed.
           quiet: Whether a name that no row claims is known to be of no use, so that nobody needs to hear of it.
+          step: How many steps it was trained for.
 
         Raises:
           InputError: Two names of the file mean the same variable.
         """
-        self.path = path
+        self.path, self.step = path, step
         self.names: dict[str, str] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._read, self._spellings = read, spellings

@@ -35,7 +35,9 @@ def read(prefix: str) -> SourceWeights:
     def is_training_state(name: str) -> bool:
         return name == GLOBAL_STEP or any(name.endswith(slot) and name.removesuffix(slot) in shapes for slot in _SLOTS)
 
-    return SourceWeights(prefix, shapes, read_tensor, tf1_spellings(), quiet=is_training_state)
+    step = np.asarray(read_tensor(GLOBAL_STEP)) if GLOBAL_STEP in shapes else np.int64(0)
+    is_number = step.ndim == 0 and np.issubdtype(step.dtype, np.integer)  # else something else of that name
+    return SourceWeights(prefix, shapes, read_tensor, tf1_spellings(), quiet=is_training_state, step=int(step) if is_number else 0)
 
 
 def _damaged(prefix: str, error: Exception) -> InputError:

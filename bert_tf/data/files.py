@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError, one_line
 
-_HOST = re.sub(r"[^A-Za-z0-9]+", "_", socket.gethostname())
+HOST = re.sub(r"[^A-Za-z0-9]+", "_", socket.gethostname())
 
 
 def expand_patterns(patterns: str, flag_name: str) -> list[str]:
@@ -132,7 +132,7 @@ def make_folder(path: str) -> None:
 
 def partial_name(path: str) -> str:
     """Returns the name under which this process writes the file until it is whole."""
-    return f"{path}.partial-{_HOST}-{os.getpid()}"
+    return f"{path}.partial-{HOST}-{os.getpid()}"
 
 
 def is_left_behind(name: str, path: str) -> bool:
@@ -140,7 +140,7 @@ def is_left_behind(name: str, path: str) -> bool:
 
     A killed process cannot tidy up after itself. Of processes on other machines, which may share the directory, nothing is known.
     """
-    match = re.fullmatch(re.escape(os.path.basename(path)) + rf"\.partial-{_HOST}-(\d+)", name)
+    match = re.fullmatch(re.escape(os.path.basename(path)) + rf"\.partial-{HOST}-(\d+)", name)
     return match is not None and not _is_running(int(match[1]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
-from bert_tf.data.schema import PRETRAINING, UNMASKED_PRETRAINING
+from bert_tf.data.schema import pretraining_kind
 from bert_tf.data.spool import Spool
 from bert_tf.pretraining.documents import Corpus
 from bert_tf.pretraining.masking import to_features
@@ -64,7 +64,7 @@ class PartWriter:
     def open(
         cls, spool_folder: str, vocab_size: int, plan: PartPlan, rules: ExampleRules, folder: str, num_outputs: int, compress: bool
     ) -> "PartWriter":
-        """Returns the writer of a process, which opens the spool."""
+        """Returns the writer of a process, which opens the spool, made for `vocab_size` ids."""
         return cls(Spool(spool_folder, vocab_size), plan, rules, folder, num_outputs, compress)
 
     def __call__(self, number: int) -> Part:
@@ -90,7 +90,8 @@ def part_contents(
 
     Example n is in stretch n modulo `num_outputs`.
     """
-    tally, kind = Tally(rules.max_seq_length), PRETRAINING if rules.is_masked else UNMASKED_PRETRAINING
+    tally = Tally(rules.max_seq_length)
+    kind = pretraining_kind(rules.objective, rules.is_masked, rules.masking.given_words > 0)
     outputs = [bytearray() for _ in range(num_outputs)]
     for segments, example in part_examples(corpus, stretches, number, rules):
         features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)

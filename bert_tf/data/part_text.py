@@ -27,23 +27,23 @@ _NO_PLACE = -1
 Fragment = tuple[int, int, int, BlockKey, bytes, bytes]
 
 
-def fragments_of(block: CutBlock, before: Counts, plan: PartPlan, vocab_size: int) -> Iterator[tuple[int, Fragment]]:
+def fragments_of(block: CutBlock, before: Counts, plan: PartPlan, num_ids: int) -> Iterator[tuple[int, Fragment]]:
     """Yields what is in a block of each stretch, for each part that goes through it.
 
     Args:
       block: The block.
       before: The sums of the blocks before.
       plan: The parts.
-      vocab_size: Number of pieces of the vocabulary.
+      num_ids: How many ids there are to tell apart.
     """
     for first, stop, document, stretch in _stretches(block, before):
-        content = _content(block, first, stop, vocab_size)
+        content = _content(block, first, stop, num_ids)
         for part, place in plan.places_of(stretch):
             yield part, (place, document, stretch, block.key, *content)
 
 
 def guests_of(
-    block: CutBlock, before: Counts, plan: PartPlan, num_documents: int, part_pieces: int, vocab_size: int
+    block: CutBlock, before: Counts, plan: PartPlan, num_documents: int, part_pieces: int, num_ids: int
 ) -> Iterator[tuple[int, Fragment]]:
     """Yields the guests that begin in a block, for each part.
 
@@ -53,19 +53,19 @@ def guests_of(
       plan: The parts.
       num_documents: Number of documents of the corpus.
       part_pieces: Pieces of a part.
-      vocab_size: Number of pieces of the vocabulary.
+      num_ids: How many ids there are to tell apart.
     """
     seed = f"{plan.seed} guests"
     chosen = {shuffled_place(place, num_documents, seed) for place in range(min(NUM_GUESTS, num_documents))}
     for first, stop, document, stretch in _stretches(block, before):
         if document in chosen and block.is_document[first]:
             fitting = np.searchsorted(np.cumsum(block.text.lengths[first:stop]), part_pieces // _GUEST_SHARE, "right")
-            content = _content(block, first, first + max(1, int(fitting)), vocab_size)
+            content = _content(block, first, first + max(1, int(fitting)), num_ids)
             for part in range(plan.num_parts):
                 yield part, (_NO_PLACE, document, stretch, block.key, *content)
 
 
-def part_text(fragments: Iterable[Fragment], vocab_size: int) -> tuple[Corpus, list[range]]:
+def part_text(fragments: Iterable[Fragment], num_ids: int) -> tuple[Corpus, list[range]]:
     """Returns a part's documents, as a corpus of their own, and the sentences of its stretches, in the plan's order.
 
     The fragments may come in any order. Where a part reaches from one pass into the next, a stretch can be in it twice.
@@ -87,7 +87,7 @@ def part_text(fragments: Iterable[Fragment], vocab_size: int) -> tuple[Corpus, l
         first, *more = numbers
         stretches[stretch] = range(int(counts[first]), int(counts[(more or [first])[-1] + 1]))
     first_of = [number for number, ((document, *_), _) in enumerate(in_order) if not number or document != in_order[number - 1][0][0]]
-    ids: Any = memoryview(b"".join(content[0] for _, content in in_order)).cast("H" if id_dtype(vocab_size) == "uint16" else "i")
+    ids: Any = memoryview(b"".join(content[0] for _, content in in_order)).cast("H" if id_dtype(num_ids) == "uint16" else "i")
     sentence_starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)]).tolist()
     corpus = Corpus(ids, sentence_starts, [*counts[first_of].tolist(), int(counts[-1])])
     places = sorted({(place, stretch) for place, _, stretch, *_ in found if place != _NO_PLACE})
@@ -106,8 +106,8 @@ def _stretches(block: CutBlock, before: Counts) -> Iterator[tuple[int, int, int,
         yield first, stop, int(documents[first]), int(stretches[first])
 
 
-def _content(block: CutBlock, first: int, stop: int, vocab_size: int) -> tuple[bytes, bytes]:
+def _content(block: CutBlock, first: int, stop: int, num_ids: int) -> tuple[bytes, bytes]:
     """Returns the ids and the lengths of sentences of a block."""
     begin, end = block.sentence_starts[[first, stop]]
-    ids = block.text.ids[begin:end].astype(id_dtype(vocab_size))
+    ids = block.text.ids[begin:end].astype(id_dtype(num_ids))
     return ids.tobytes(), block.text.lengths[first:stop].astype(np.int32).tobytes()

@@ -12,15 +12,16 @@ _SECS_BETWEEN_LINES = 15.0
 class Progress:
     """How far a job of known size has come. To be used in a `with` statement."""
 
-    def __init__(self, total: int, unit: str, label: str):
-        """Starts at 0 of `total`; `unit` is "B" for bytes, else a noun in the plural."""
-        self._done, self._total, self._unit, self._label = 0, total, unit, label
+    def __init__(self, total: int, unit: str, label: str, done: int = 0):
+        """Starts at `done` of `total`; `unit` is "B" for bytes, else a noun in the plural."""
+        self._done, self._total, self._unit, self._label = done, total, unit, label
         self._note = ""
         self._begin = self._last_line = time.monotonic()
-        self._untimed = 0
+        self._untimed = done
         self._bar: tqdm | None = None
         if sys.stderr.isatty():
-            self._bar = tqdm(total=total, unit=unit if unit == "B" else f" {unit}", unit_scale=unit == "B", desc=label, dynamic_ncols=True)
+            scale = {"unit": "B", "unit_scale": True} if unit == "B" else {"unit": f" {unit}"}
+            self._bar = tqdm(total=total, initial=done, desc=label, dynamic_ncols=True, **scale)
 
     def __enter__(self) -> "Progress":
         return self

@@ -90,6 +90,30 @@ UNMASKED_PRETRAINING = RecordKind(
     (*ENCODER_INPUTS, Feature("next_sentence_labels", (1,), "int64", TARGET, below=2), IS_REAL),
 )
 
+# The same of texts that came cut into words: 1 where a piece continues the word before it.
+CONTINUES_WORD = Feature("continues_word", ("seq",), "int64", INPUT, below=2)
+UNMASKED_SEGMENTED_PRETRAINING = RecordKind(
+    "pretraining with dynamic masking of given words", (*UNMASKED_PRETRAINING.features, CONTINUES_WORD)
+)
+
+# Of --objective=next_token: what is to be told at each place stands at the next one.
+NEXT_TOKEN_PRETRAINING = RecordKind("next-token pretraining", (*ENCODER_INPUTS, IS_REAL))
+
+# Every kind of pre-training, by name.
+PRETRAINING_KINDS = {
+    kind.name: kind for kind in (PRETRAINING, UNMASKED_PRETRAINING, UNMASKED_SEGMENTED_PRETRAINING, NEXT_TOKEN_PRETRAINING)
+}
+
+
+def pretraining_kind(objective: str, is_masked: bool, word_segments: bool) -> RecordKind:
+    """Returns what records hold that are made with these flags."""
+    if objective == "next_token":
+        return NEXT_TOKEN_PRETRAINING
+    if is_masked:
+        return PRETRAINING
+    return UNMASKED_SEGMENTED_PRETRAINING if word_segments else UNMASKED_PRETRAINING
+
+
 CLASSIFICATION = RecordKind("classification", (*ENCODER_INPUTS, Feature("label_ids", (), "int64", TARGET, below="labels"), IS_REAL))
 
 # A number in place of a label.

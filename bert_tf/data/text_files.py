@@ -7,17 +7,17 @@ multistream dumps) are read to the end of the last, and a file that is cut short
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
+from bert_tf.data.text_blocks import BYTE_ORDER_MARK, TextBlock, not_utf8
 from bert_tf.errors import InputError
 
 _CHUNK_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _BZIP2_MAGIC = b"BZh"
-_BYTE_ORDER_MARK = "\ufeff"
 # What follows BZh and a digit: the first block, or at once the end of an empty stream. Without it a text may well begin with "BZh".
 _BZIP2_NEXT = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")
 _XZ_MAGIC = b"\xfd7zXZ\0"
@@ -39,8 +39,8 @@ def read_lines(path: str, on_read: Callable[[int], object] | None = None) -> Ite
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise _not_utf8(path, number, line, error) from error
-        yield (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).removesuffix("\r")
+            raise not_utf8(path, number, line, error) from error
+        yield (text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text).removesuffix("\r")
 
 
 def read_bytes(path: str, on_read: Callable[[int], object] | None = None) -> Iterator[bytes]:
@@ -48,38 +48,10 @@ def read_bytes(path: str, on_read: Callable[[int], object] | None = None) -> Ite
     return _unpacked(path, on_read)
 
 
-class TextBlock(NamedTuple):
-    """Some neighbouring lines of a file.
-
-    Attributes:
-      path: The file.
-      first_line: Number of the first of them in the file, from 1.
-      content: Their bytes, with what ends each line.
-      ends_file: Whether none is left.
-      num_read: Bytes read from disk for them, packed ones where the file is packed.
-    """
-
-    path: str
-    first_line: int
-    content: bytes
-    ends_file: bool
-    num_read: int
-
-    def lines(self) -> list[str]:
-        """Returns the lines without newlines, less a byte order mark at the file's start; one that is not UTF-8 is an InputError."""
-        try:
-            lines = self.content.decode("utf-8").split("\n")
-        except UnicodeDecodeError as whole:
-            before = self.content.count(b"\n", 0, whole.start)
-            line = self.content.split(b"\n")[before]
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise _not_utf8(self.path, self.first_line + before, line, error) from error
-            raise
-        if self.first_line == 1:
-            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-        return lines if lines[-1] else lines[:-1]
+def read_all_blocks(paths: Iterable[str], block_bytes: int) -> Iterator[TextBlock]:
+    """Yields the blocks of all files, file after file."""
+    for path in paths:
+        yield from read_blocks(path, block_bytes)
 
 
 def read_blocks(path: str, block_bytes: int) -> Iterator[TextBlock]:
@@ -106,11 +78,6 @@ def read_blocks(path: str, block_bytes: int) -> Iterator[TextBlock]:
         else:
             parts.append(chunk)
     yield TextBlock(path, first_line, b"".join(parts), True, num_read)
-
-
-def _not_utf8(path: str, number: int, line: bytes, error: UnicodeDecodeError) -> InputError:
-    where = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
-    return InputError(f"{path}, line {number}: not UTF-8 ({where}); convert the file to UTF-8")
 
 
 def total_bytes(paths: Sequence[str]) -> int:

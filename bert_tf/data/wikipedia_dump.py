@@ -59,13 +59,19 @@ class WikipediaDump:
         parser = ElementTree.XMLPullParser(("start", "end"))
         try:
             for chunk in read_bytes(self._path, on_read):
-                parser.feed(chunk)
+                self._feed(parser, chunk)
                 yield from self._children(parser)
             parser.close()
         except ElementTree.ParseError as error:
             if self._root is None:
                 raise InputError(f"{self._path}: is no XML ({error}); give a pages-articles dump of MediaWiki, .xml or .xml.bz2") from None
             raise InputError(f"{self._path}: damaged or cut XML ({error}); get the dump again") from None
+
+    def _feed(self, parser: ElementTree.XMLPullParser, chunk: bytes) -> None:
+        try:
+            parser.feed(chunk)
+        except (LookupError, ValueError) as error:  # an encoding that Python, or its XML parser, does not know
+            raise InputError(f"{self._path}: {error}; convert the dump to UTF-8, and what its first line says of it") from None
 
     def _children(self, parser: ElementTree.XMLPullParser) -> Iterator[ElementTree.Element]:
         for event, element in parser.read_events():

@@ -75,14 +75,8 @@ class Dropout(keras.layers.Dropout):
         return inputs * self.mask(inputs, seed)
 
     def mask(self, inputs, seed):
-        """Returns 0 where one of `inputs` is dropped and elsewhere what makes up for it, of their shape and dtype.
-
-        16 random bits decide on a value, so that one draw of 32 serves two: half the cost, and a rate that is exact to 2^-17.
-        """
-        shape, size, dropped = tf.shape(inputs), tf.size(inputs), min(round(self.rate * 2**16), 2**16 - 1)
-        words = tf.random.stateless_uniform([(size + 1) // 2], seed + tf.constant([0, self.salt], seed.dtype), None, None, tf.uint32)
-        draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
-        return tf.cast(draws >= tf.constant(dropped, tf.uint16), inputs.dtype) * (2**16 / (2**16 - dropped))
+        """Returns 0 where one of `inputs` is dropped and elsewhere what makes up for it, of their shape and dtype."""
+        return fused.dropout_mask(inputs, seed, self.salt, self.rate)
 
 
 class AddNorm(keras.layers.LayerNormalization):
@@ -91,16 +85,15 @@ class AddNorm(keras.layers.LayerNormalization):
     LayerNorm itself is computed in float32 under every precision; the result has the dtype of what comes in.
     """
 
-    def __init__(self, dropout: float, salt: int, fuse: bool, name: str):
-        """Takes the dropout's rate and salt, the encoder's `fuse`, and a name."""
+    def __init__(self, dropout: float, salt: int, name: str):
+        """Takes the dropout's rate and salt, and a name."""
         # no autocast: what comes in half precision is widened where it is used, and the variables stay float32
         super().__init__(epsilon=LAYER_NORM_EPSILON, dtype="float32", autocast=False, name=name)
         self.dropout = Dropout(dropout, salt, name="dropout", dtype="float32", autocast=False)
-        self.fuse = fuse
 
-    def call(self, x, product, bias, training=False, seed=None):
+    def call(self, x, product, bias, training=False, seed=None, fuse=False):
         """Returns LayerNorm(x + dropout(product + bias)) of x and product [..., hidden], of that shape, and bias [hidden]."""
-        if not self.fuse or not training or seed is None:
+        if not fuse:
             added = self.dropout(tf.nn.bias_add(product, bias), training=training, seed=seed)
             return ops.cast(super().call(x + added), x.dtype)
         mask = self.dropout.mask(product, seed) if self.dropout.rate else tf.ones([1], x.dtype)
@@ -161,7 +154,7 @@ class SelfAttention(keras.layers.Layer):
         for layer in (self.query, self.key, self.value, self.output_dense):
             layer.build(input_shape)
 
-    def call(self, x, penalty, asking=None, training=False, seed=None):
+    def call(self, x, penalty, asking=None, training=False, seed=None, fuse=False):
         """Returns [batch, n, hidden], without the output's bias: what the places `asking`, of that shape, take from x [batch, seq, hidden].
 
         Args:
@@ -170,24 +163,28 @@ class SelfAttention(keras.layers.Layer):
           asking: The places; None for all of x.
           training: Whether dropout is on.
           seed: int32[2] behind the dropout mask, or None.
+          fuse: Whether chains of elementwise operations are compiled; in training with a seed alone.
         """
         if asking is None:
             asking = x
-            query, key, value = self._heads_of(x, self.query, self.key, self.value)
+            query, key, value = self._heads_of(x, fuse, self.query, self.key, self.value)
         else:
-            query, key, value = *self._heads_of(asking, self.query), *self._heads_of(x, self.key, self.value)
+            query, key, value = *self._heads_of(asking, fuse, self.query), *self._heads_of(x, fuse, self.key, self.value)
         # [batch, heads, n, head_dim] x [batch, heads, seq, head_dim] -> [batch, heads, n, seq]
         scores = tf.matmul(query * (self.head_dim**-0.5), key, transpose_b=True)
-        # Keras hands the penalty over in the layer's own, perhaps half, precision
-        shares = tf.nn.softmax(ops.cast(scores, "float32") + ops.cast(penalty, "float32"), axis=-1)
-        shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
+        penalty = ops.cast(penalty, "float32")  # Keras hands it over in the layer's own, perhaps half, precision
+        if fuse:
+            shares = fused.dropped_softmax(scores, penalty, seed, self.dropout.salt, self.dropout.rate)
+        else:
+            shares = tf.nn.softmax(ops.cast(scores, "float32") + penalty, axis=-1)
+            shares = self.dropout(ops.cast(shares, self.compute_dtype), training=training, seed=seed)
         mixed = ops.transpose(ops.matmul(shares, value), (0, 2, 1, 3))  # -> [batch, n, heads, head_dim]
         return product(ops.reshape(mixed, ops.shape(asking)), self.output_dense)
 
-    def _heads_of(self, x, *projections):
+    def _heads_of(self, x, fuse, *projections):
         """Returns what each of the projections makes of x [batch, seq, hidden], in one product: [batch, heads, seq, head_dim] each."""
         bias = ops.concatenate([layer.bias for layer in projections], axis=0)
-        both = tf.nn.bias_add(product(x, *projections), bias)
+        both = (fused.bias_add if fuse else tf.nn.bias_add)(product(x, *projections), bias)
         batch, seq = ops.shape(x)[0], ops.shape(x)[1]
         both = ops.reshape(both, (batch, seq, len(projections), self.heads, self.head_dim))
         # [batch, seq, projections, heads, head_dim] -> projections x [batch, heads, seq, head_dim]
@@ -203,10 +200,10 @@ class TransformerLayer(keras.layers.Layer):
         self.config, self.fuse = config, fuse
         salt = 1 + 3 * index
         self.attention = SelfAttention(config, salt, name="attention", dtype=self.dtype_policy)
-        self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, fuse, name="attention_norm")
+        self.attention_norm = AddNorm(config.hidden_dropout_prob, salt + 1, name="attention_norm")
         self.intermediate = dense(config.intermediate_size, "intermediate", config, dtype=self.dtype_policy)
         self.output_dense = dense(config.hidden_size, "output", config, dtype=self.dtype_policy)
-        self.output_norm = AddNorm(config.hidden_dropout_prob, salt + 2, fuse, name="output_norm")
+        self.output_norm = AddNorm(config.hidden_dropout_prob, salt + 2, name="output_norm")
 
     def build(self, input_shape, penalty_shape=None):
         """Creates the block's variables."""
@@ -228,20 +225,26 @@ class TransformerLayer(keras.layers.Layer):
           seed: int32[2] behind all dropout masks, or None.
         """
         in_rows = wanted is not None and len(wanted.shape) == 2
+        fuse = self.fuse and training and seed is not None
         asking = tf.gather(x, wanted, batch_dims=1) if in_rows else x
-        attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed)
+        if in_rows and penalty.shape[2] != 1:  # [batch, 1, seq, seq] -> [batch, 1, n, seq]
+            penalty = tf.gather(penalty[:, 0], wanted, batch_dims=1)[:, None]
+        # not over the few places of a last layer: each shape is compiled anew
+        attended = self.attention(x, penalty, asking if in_rows else None, training=training, seed=seed, fuse=fuse and not in_rows)
+        fuse = fuse and wanted is None
         if wanted is not None and not in_rows:
             asking, attended = (tf.gather(ops.reshape(value, (-1, value.shape[-1])), wanted) for value in (asking, attended))
-        x = self.attention_norm(asking, attended, tf.convert_to_tensor(self.attention.output_dense.bias), training=training, seed=seed)
+        bias = tf.convert_to_tensor(self.attention.output_dense.bias)
+        x = self.attention_norm(asking, attended, bias, training=training, seed=seed, fuse=fuse)
         # [..., hidden] -> [..., intermediate] -> [..., hidden]
         wide = product(x, self.intermediate)
         bias = tf.convert_to_tensor(self.intermediate.bias)
-        if self.fuse and training and self.config.hidden_act in _GELUS:
+        if fuse and self.config.hidden_act in _GELUS:
             wide = fused.bias_gelu(wide, bias, exact=self.config.hidden_act == _EXACT_GELU)
         else:
             wide = activation(self.config)(tf.nn.bias_add(wide, bias))
         fed = product(wide, self.output_dense)
-        return self.output_norm(x, fed, tf.convert_to_tensor(self.output_dense.bias), training=training, seed=seed)
+        return self.output_norm(x, fed, tf.convert_to_tensor(self.output_dense.bias), training=training, seed=seed, fuse=fuse)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -291,17 +294,22 @@ class BertEncoder(keras.Model):
         Returns:
           Dict of sequence_output [batch, seq, hidden], pooled_output [examples, hidden] and all_layers, a tuple of the embeddings'
           and every layer's output, each [batch, seq, hidden]. With wanted_positions, sequence_output and the last of all_layers are
-          [batch, n, hidden], or [n, hidden] where the positions count through all rows.
+          [batch, n, hidden], or [n, hidden] where the positions count through all rows. pooled_output is made of [CLS]; of a model that
+          reads from left to right of the last piece, which alone sees the whole text, or of cls_positions where these are given.
         """
         seen = ops.cast(inputs["input_mask"], "float32")[:, None, None, :]  # [batch, seq] -> [batch, 1, 1, seq]
         blocks = inputs.get("block_ids")
         if blocks is not None:
             seen = seen * ops.cast(ops.equal(blocks[:, None, :, None], blocks[:, None, None, :]), "float32")  # -> [batch, 1, seq, seq]
+        if self.config.left_to_right:
+            places = tf.range(tf.shape(inputs["input_ids"])[1])
+            seen = seen * tf.cast(places[:, None] >= places[None, :], tf.float32)  # -> [batch, 1, seq, seq]
         penalty = (1.0 - seen) * MASK_PENALTY
         x = self.embeddings(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"), training=training, seed=seed)
         firsts, wanted = inputs.get("cls_positions"), inputs.get("wanted_positions")
-        if wanted is not None:  # and [CLS], for the pooler
-            wanted = ops.concatenate([ops.zeros_like(inputs["input_ids"][:, :1]) if firsts is None else firsts, wanted], axis=-1)
+        pooled_places = self._pooled_places(inputs) if firsts is None else firsts
+        if wanted is not None:
+            wanted = ops.concatenate([pooled_places, wanted], axis=-1)
         all_layers = [x]
         for index, layer in enumerate(self.transformer):
             run = functools.partial(layer, training=training, seed=seed)
@@ -312,15 +320,26 @@ class BertEncoder(keras.Model):
             all_layers.append(x)
         if wanted is None:
             # [batch, seq, hidden] -> [examples, hidden]
-            first = x[:, 0] if firsts is None else tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+            if firsts is not None:
+                summary = tf.gather(ops.reshape(x, (-1, self.config.hidden_size)), firsts)
+            else:
+                summary = tf.gather(x, pooled_places[:, 0], batch_dims=1) if self.config.left_to_right else x[:, 0]
         elif firsts is None:
-            first, x = x[:, 0], x[:, 1:]
+            summary, x = x[:, 0], x[:, 1:]
         else:
             count = ops.shape(firsts)[0]
-            first, x = x[:count], x[count:]
+            summary, x = x[:count], x[count:]
         all_layers[-1] = x
-        pooled = self.pooler(first)
+        pooled = self.pooler(summary)
         return {"sequence_output": x, "pooled_output": pooled, "all_layers": tuple(all_layers)}
+
+    def _pooled_places(self, inputs):
+        """Returns which place of each row the pooler reads, int[batch, 1]: [CLS], or the last that is no padding."""
+        ids = inputs["input_ids"]
+        if not self.config.left_to_right:
+            return ops.zeros_like(ids[:, :1])
+        lengths = ops.sum(ops.cast(inputs["input_mask"], ids.dtype), axis=1, keepdims=True)
+        return ops.maximum(lengths - 1, 0)  # a row of padding only has a place too
 
     def get_config(self):
         """Returns what `from_config` makes the same encoder from."""

@@ -18,6 +18,52 @@ _GELU_SCALE = math.sqrt(2.0 / math.pi)
 _compiled = functools.partial(tf.function, jit_compile=True, reduce_retracing=True, autograph=False)
 
 
+def dropout_mask(like: tf.Tensor, seed: tf.Tensor, salt: int, rate: float) -> tf.Tensor:
+    """Returns what dropout multiplies with, 0 or 1 / (1 - rate), of the shape and dtype of `like`.
+
+    Args:
+      like: Of any shape.
+      seed: int[2], random from step to step.
+      salt: Tells this layer's masks from those of others that get the same seed.
+      rate: The share of zeros.
+    """
+    return _shaped([_dropout_mask(like, seed, tf.constant(salt, tf.uint32), rate)], [like])[0]
+
+
+def dropped_softmax(scores: tf.Tensor, penalty: tf.Tensor, seed: tf.Tensor, salt: int, rate: float) -> tf.Tensor:
+    """Returns the softmax of scores + penalty over the last axis, computed in float32, after dropout: of the shape and dtype of scores.
+
+    Args:
+      scores: [batch, heads, n, seq].
+      penalty: float32, of a shape that goes with it; it has no gradient.
+      seed: int[2], as for `dropout_mask`.
+      salt: As for `dropout_mask`.
+      rate: The share that is dropped.
+    """
+
+    @tf.custom_gradient
+    def dropped(scores):
+        shares = tf.nn.softmax(_shaped([_penalized(scores, penalty)], [scores])[0])
+        kept = _shaped([_dropped(shares, scores, seed, tf.constant(salt, tf.uint32), rate)], [scores])[0]
+
+        def gradient(upstream):
+            return _shaped([_dropped_softmax_gradient(shares, kept, upstream)], [scores])[0]
+
+        return kept, gradient
+
+    return dropped(scores)
+
+
+@tf.custom_gradient
+def bias_add(x: tf.Tensor, bias: tf.Tensor):
+    """Returns x [..., hidden] + bias [hidden], of one dtype; the gradient of the bias is summed up as a matrix product."""
+
+    def gradient(upstream):
+        return upstream, _over_rows(upstream)
+
+    return tf.nn.bias_add(x, bias), gradient
+
+
 def bias_gelu(x: tf.Tensor, bias: tf.Tensor, exact: bool = False) -> tf.Tensor:
     """Returns gelu of x + bias, of the shape and dtype of x.
 
@@ -30,7 +76,8 @@ def bias_gelu(x: tf.Tensor, bias: tf.Tensor, exact: bool = False) -> tf.Tensor:
     @tf.custom_gradient
     def biased(x, bias):
         def gradient(upstream):
-            return _shaped(_bias_gelu_gradient(x, bias, upstream, exact), (x, bias))
+            of_x = _shaped([_bias_gelu_gradient(x, bias, upstream, exact)], [x])[0]
+            return of_x, _over_rows(of_x)
 
         return _shaped([_bias_gelu(x, bias, exact)], [x])[0], gradient
 
@@ -53,10 +100,59 @@ def add_norm(x: tf.Tensor, added: tf.Tensor, bias: tf.Tensor, mask: tf.Tensor, g
 
     def gradient(upstream):
         gradients = _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream)
-        of_x, of_added, of_bias, of_gamma, of_beta = _shaped(gradients, (x, added, bias, gamma, beta))
-        return of_x, of_added, of_bias, None, of_gamma, of_beta, None
+        of_x, of_added, of_gamma, of_beta = _shaped(gradients, (x, added, gamma, beta))
+        return of_x, of_added, _over_rows(of_added), None, of_gamma, of_beta, None
 
     return _shaped([_add_norm(x, added, bias, mask, gamma, beta, epsilon)], [x])[0], gradient
+
+
+@_compiled
+def _dropout_mask(like, seed, salt, rate):
+    return tf.cast(_keeps(tf.shape(like), seed, salt, rate), like.dtype)
+
+
+@_compiled
+def _penalized(scores, penalty):
+    return _wide(scores) + penalty
+
+
+@_compiled
+def _dropped(shares, like, seed, salt, rate):
+    kept = shares * _keeps(tf.shape(shares), seed, salt, rate) if rate else shares
+    return tf.cast(kept, like.dtype)
+
+
+@_compiled
+def _dropped_softmax_gradient(shares, kept, upstream):
+    """Returns the gradient of the scores: shares are what the softmax gave, `kept` what dropout left of them."""
+    reached = _wide(kept) * _wide(upstream)
+    return tf.cast(reached - shares * tf.reduce_sum(reached, -1, keepdims=True), kept.dtype)
+
+
+def _keeps(shape, seed, salt, rate):
+    """Returns a dropout mask, float32 of this shape.
+
+    A hash of each value's place takes the place of a random generator: it costs a fifth, and only whether it falls below the rate is
+    asked of it. Step and layer come in as two numbers that a hash has made unlike those of every other step and layer: one before
+    the places are mixed and one on the way, without which all masks would be stretches of one sequence.
+    """
+    first, second = (tf.cast(part, tf.uint32) for part in tf.unstack(seed))
+    before = _hash(first + _hash(second + _hash(salt)))
+    on_the_way = _hash(second + _hash(first + _hash(tf.bitwise.invert(salt))))
+    places = tf.bitcast(tf.range(tf.reduce_prod(shape)), tf.uint32) * tf.constant(0x9E3779B9, tf.uint32)
+    kept = _hash(places + before, on_the_way) >= tf.constant(round(rate * 2**32), tf.uint32)
+    return tf.reshape(tf.where(kept, tf.constant(1.0 / (1.0 - rate)), 0.0), shape)
+
+
+def _hash(x, on_the_way=0):
+    """Returns uint32 of the shape of x: every bit of x decides on every bit of it with nearly even chances (lowbias32, Wellons 2018)."""
+    x = _xor_high(x, 16) * tf.constant(0x7FEB352D, tf.uint32)
+    x = tf.bitwise.bitwise_xor(_xor_high(x, 15), tf.cast(on_the_way, tf.uint32)) * tf.constant(0x846CA68B, tf.uint32)
+    return _xor_high(x, 16)
+
+
+def _xor_high(x, bits):
+    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
 
 
 def _tanh_gelu(x):
@@ -82,7 +178,7 @@ def _bias_gelu(x, bias, exact):
 def _bias_gelu_gradient(x, bias, upstream, exact):
     wide = _wide(x) + _wide(bias)
     gradient = (_exact_gelu if exact else _tanh_gelu)(wide)[1] * _wide(upstream)
-    return tf.cast(gradient, x.dtype), tf.cast(_over_rows(gradient), bias.dtype)
+    return tf.cast(gradient, x.dtype)
 
 
 def _standardized(x, added, bias, mask, epsilon):
@@ -101,14 +197,13 @@ def _add_norm(x, added, bias, mask, gamma, beta, epsilon):
 
 @_compiled
 def _add_norm_gradient(x, added, bias, mask, gamma, epsilon, upstream):
-    """Returns the gradients of x, added, bias, gamma and beta."""
+    """Returns the gradients of x, added, gamma and beta."""
     standardized, factor = _standardized(x, added, bias, mask, epsilon)
     upstream = _wide(upstream)
     scaled = upstream * gamma
     along = tf.reduce_mean(scaled * standardized, -1, keepdims=True)
     total = factor * (scaled - tf.reduce_mean(scaled, -1, keepdims=True) - standardized * along)
-    kept = total * _wide(mask)
-    narrow = tf.cast(total, x.dtype), tf.cast(kept, x.dtype), tf.cast(_over_rows(kept), bias.dtype)
+    narrow = tf.cast(total, x.dtype), tf.cast(total * _wide(mask), x.dtype)
     return *narrow, _over_rows(upstream * standardized), _over_rows(upstream)
 
 
@@ -124,10 +219,10 @@ def _wide(x):
 
 
 def _over_rows(x):
-    """Returns the sum of x float32[..., hidden] over all but the last axis: [hidden].
+    """Returns the sum of x [..., hidden] over all but the last axis: [hidden].
 
     As a matrix product, of whose equal rows one is taken: XLA adds up down the columns one number after another, two to three times
     slower, and so it does in a product with a single row.
     """
     rows = tf.reshape(x, [-1, tf.shape(x)[-1]])
-    return tf.matmul(tf.ones([8, tf.shape(rows)[0]]), rows)[0]
+    return tf.matmul(tf.ones([8, tf.shape(rows)[0]], x.dtype), rows)[0]

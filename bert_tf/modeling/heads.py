@@ -1,6 +1,7 @@
 """What sits on the encoder: one small layer a task."""
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from bert_tf.config import BertConfig
@@ -37,8 +38,10 @@ class MaskedLanguageModelHead(keras.layers.Layer):
         """
         x = activation(self.config)(self.transform(x))
         x = ops.cast(self.norm(x), self.compute_dtype)
-        # [..., hidden] x [hidden, vocab] -> [..., vocab]
-        logits = ops.matmul(x, ops.transpose(ops.cast(embedding_table, self.compute_dtype)))
+        rows = ops.reshape(x, (-1, self.config.hidden_size))
+        # [rows, hidden] x [vocab, hidden] -> [rows, vocab]; a transposed table would have its gradient transposed back
+        logits = tf.matmul(rows, ops.cast(embedding_table, self.compute_dtype), transpose_b=True)
+        logits = ops.reshape(logits, (*ops.shape(x)[:-1], self.config.vocab_size))
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
 
 

@@ -82,6 +82,23 @@ def pretraining_sums(logits: Batch, batch: Batch) -> Sums:
     return sums
 
 
+def next_token_weights(batch: Batch) -> Weights:
+    """Returns `next_token` float32[batch, masks]: 0 for what only fills up."""
+    return {"next_token": pretraining_weights(batch)["masked_lm"]}
+
+
+def next_token_sums(logits: Batch, batch: Batch) -> Sums:
+    """Returns the sums behind next_token_loss and next_token_accuracy.
+
+    Args:
+      logits: What `PretrainingModel` returns.
+      batch: What `data/next_token.py` makes: masked_lm_ids int[batch, masks], masked_lm_weights float32[batch, masks], and is_real_example
+        int[batch].
+    """
+    weights = next_token_weights(batch)["next_token"]
+    return _class_sums("next_token", logits["masked_lm"], batch["masked_lm_ids"], weights, WEIGHT_EPSILON)
+
+
 def classification_weights(batch: Batch) -> Weights:
     """Returns `classifier` float32[batch]: 0 for what only fills up."""
     return {"classifier": tf.cast(batch["is_real_example"], tf.float32)}
@@ -197,6 +214,7 @@ def squad_sums(logits: Batch, batch: Batch) -> Sums:
 
 
 PRETRAINING = Objective(pretraining_weights, pretraining_sums)
+NEXT_TOKEN = Objective(next_token_weights, next_token_sums)
 CLASSIFICATION = Objective(classification_weights, classification_sums)
 REGRESSION = Objective(regression_weights, regression_sums)
 MULTILABEL = Objective(multilabel_weights, multilabel_sums)

@@ -1,5 +1,8 @@
 """Encoder plus heads: from a batch of features to named logits."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -47,17 +50,29 @@ class PretrainingModel(keras.Model):
         return logits
 
 
-class ClassificationModel(keras.Model):
+class _OutputModel(keras.Model):
+    """An encoder and one linear layer on its vectors; subclasses say on which of them.
+
+    Attributes:
+      encoder: The encoder.
+      output_layer: The layer.
+    """
+
+    def __init__(self, name: str, config: BertConfig, recompute: bool, fuse: bool, layer: Mapping[str, Any], **options):
+        """Takes the model's name and shape, the encoder's `recompute` and `fuse`, and what makes the layer."""
+        super().__init__(name=name, **options)
+        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
+        self.output_layer = OutputLayer(config=config, **{"dtype": self.dtype_policy, **layer})
+        self.output_layer.build((None, config.hidden_size))
+        self.built = True
+
+
+class ClassificationModel(_OutputModel):
     """An answer for a sentence or a pair: a linear layer on the pooled output (BERT paper, section 4.1)."""
 
     def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
         """Takes the model's shape, the number of labels (1 for a number), and the encoder's `recompute` and `fuse`."""
-        super().__init__(name="classification", **options)
-        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
-        # in float32 whatever the precision: it costs nothing on one vector an example, and a predicted number in bfloat16 has two digits
-        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype="float32")
-        self.classifier.build((None, config.hidden_size))
-        self.built = True
+        super().__init__("classification", config, recompute, fuse, _classifier(num_labels), **options)
 
     def call(self, batch, training=False, seed=None):
         """Returns logits: {"classifier": float32[batch, labels]}.
@@ -70,7 +85,7 @@ class ClassificationModel(keras.Model):
         inputs = {name: batch[name] for name in ENCODER_INPUTS}
         inputs["wanted_positions"] = inputs["input_ids"][:, :0]  # none but [CLS]
         encoded = self.encoder(inputs, training=training, seed=seed)
-        return {"classifier": self.classifier(encoded["pooled_output"], training=training, seed=seed)}
+        return {"classifier": self.output_layer(encoded["pooled_output"], training=training, seed=seed)}
 
 
 class ChoiceModel(ClassificationModel):
@@ -91,16 +106,12 @@ class ChoiceModel(ClassificationModel):
         return {"classifier": tf.reshape(scores, shape[:2])}  # [batch x choices, 1] -> [batch, choices]
 
 
-class TaggingModel(keras.Model):
+class TaggingModel(_OutputModel):
     """An answer for every piece: a linear layer on every vector of the encoder (BERT paper, section 5.3)."""
 
     def __init__(self, config: BertConfig, num_labels: int, recompute: bool = False, fuse: bool = False, **options):
         """Takes the model's shape, the number of labels, and the encoder's `recompute` and `fuse`."""
-        super().__init__(name="tagging", **options)
-        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
-        self.classifier = OutputLayer(num_labels, config, dropout=CLASSIFIER_DROPOUT, name="classifier", dtype="float32")
-        self.classifier.build((None, None, config.hidden_size))
-        self.built = True
+        super().__init__("tagging", config, recompute, fuse, _classifier(num_labels), **options)
 
     def call(self, batch, training=False, seed=None):
         """Returns logits: {"classifier": float32[batch, seq, labels]}, padding included.
@@ -112,19 +123,15 @@ class TaggingModel(keras.Model):
         """
         encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
         # [batch, seq, hidden] -> [batch, seq, labels]
-        return {"classifier": self.classifier(encoded["sequence_output"], training=training, seed=seed)}
+        return {"classifier": self.output_layer(encoded["sequence_output"], training=training, seed=seed)}
 
 
-class QuestionAnsweringModel(keras.Model):
+class QuestionAnsweringModel(_OutputModel):
     """Where an answer begins and where it ends: a linear layer on every vector of the encoder (BERT paper, section 4.2)."""
 
     def __init__(self, config: BertConfig, recompute: bool = False, fuse: bool = False, **options):
         """Takes the model's shape, and the encoder's `recompute` and `fuse`."""
-        super().__init__(name="question_answering", **options)
-        self.encoder = BertEncoder(config, recompute=recompute, fuse=fuse, dtype=self.dtype_policy)
-        self.squad = OutputLayer(2, config, name="squad", dtype=self.dtype_policy)
-        self.squad.build((None, None, config.hidden_size))
-        self.built = True
+        super().__init__("question_answering", config, recompute, fuse, {"units": 2, "name": "squad"}, **options)
 
     def call(self, batch, training=False, seed=None):
         """Returns logits: start and end float32[batch, seq], padding included.
@@ -135,6 +142,12 @@ class QuestionAnsweringModel(keras.Model):
           seed: int32[2] behind all dropout masks, or None.
         """
         encoded = self.encoder({name: batch[name] for name in ENCODER_INPUTS}, training=training, seed=seed)
-        logits = self.squad(encoded["sequence_output"])  # [batch, seq, hidden] -> [batch, seq, 2]
+        logits = self.output_layer(encoded["sequence_output"])  # [batch, seq, hidden] -> [batch, seq, 2]
         start, end = tf.unstack(logits, axis=-1)
         return {"start": start, "end": end}
+
+
+def _classifier(num_labels: int) -> dict[str, Any]:
+    """Returns what makes a layer that scores labels."""
+    # in float32 whatever the precision: it costs next to nothing, and a predicted number in bfloat16 has two digits
+    return {"units": num_labels, "dropout": CLASSIFIER_DROPOUT, "name": "classifier", "dtype": "float32"}

@@ -9,9 +9,11 @@ import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from bert_tf.errors import InputError
+from bert_tf.pretraining.spans import fill_spans, length_bounds, span_length
 from bert_tf.text.characters import character_classes
 from bert_tf.text.vocab import Vocabulary
 
@@ -38,6 +40,9 @@ class MaskingRules:
       max_predictions: Most masked positions an example.
       mix: Of the masked positions, the shares that become [MASK], stay, become a random piece.
       whole_word: Whether all pieces of a word are masked together.
+      max_ngram: Most words of a span that is masked together, with `whole_word`.
+      given_words: Of texts that came cut into words, the size of the vocabulary: a piece that continues one of these words is known by its
+        id plus that size (`mark_continuing`). 0 where ## alone tells.
     """
 
     cls_id: int
@@ -49,10 +54,19 @@ class MaskingRules:
     max_predictions: int = 20
     mix: tuple[float, float, float] = (0.8, 0.1, 0.1)
     whole_word: bool = False
+    max_ngram: int = 1
+    given_words: int = 0
 
     @classmethod
     def of_vocabulary(
-        cls, vocab: Vocabulary, masked_lm_prob: float, max_predictions: int, mix: tuple[float, float, float], whole_word: bool
+        cls,
+        vocab: Vocabulary,
+        masked_lm_prob: float,
+        max_predictions: int,
+        mix: tuple[float, float, float],
+        whole_word: bool,
+        max_ngram: int = 1,
+        word_segments: bool = False,
     ) -> "MaskingRules":
         """Returns the rules for a vocabulary; raises InputError where it has no [MASK] or no piece to draw."""
         replacements = array("i", (id for piece, id in vocab.ids.items() if is_real_piece(piece)))
@@ -68,6 +82,8 @@ class MaskingRules:
             max_predictions=max_predictions,
             mix=mix,
             whole_word=whole_word,
+            max_ngram=max_ngram,
+            given_words=len(vocab) if word_segments else 0,
         )
 
 
@@ -81,6 +97,7 @@ class MaskedExample:
       positions: Masked positions, ascending, int[masked].
       labels: The pieces that stood there, int[masked].
       outcomes: What became of each: AS_MASK, AS_ITSELF or AS_RANDOM, int[masked].
+      continues_word: Where the text came cut into words, whether each piece continues one, int[pieces] of 0 and 1; else None.
     """
 
     input_ids: list[int]
@@ -88,6 +105,7 @@ class MaskedExample:
     positions: list[int] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
     outcomes: list[int] = field(default_factory=list)
+    continues_word: list[int] | None = None
 
 
 def is_real_piece(piece: str) -> bool:
@@ -101,13 +119,19 @@ def is_cjk_piece(piece: str) -> bool:
 
 
 def assemble(ids_a: Sequence[int], ids_b: Sequence[int], rules: MaskingRules) -> MaskedExample:
-    """Returns [CLS] A [SEP] B [SEP], or [CLS] A [SEP] where B is empty, with nothing masked yet."""
+    """Returns [CLS] A [SEP] B [SEP], or [CLS] A [SEP] where B is empty, with nothing masked yet.
+
+    Where `rules.given_words` is set, the ids are marked ones, and come out without their marks.
+    """
     input_ids = [rules.cls_id, *ids_a, rules.sep_id]
     segment_ids = [0] * len(input_ids)
     if ids_b:
         input_ids += [*ids_b, rules.sep_id]
         segment_ids += [1] * (len(ids_b) + 1)
-    return MaskedExample(input_ids, segment_ids)
+    if not rules.given_words:
+        return MaskedExample(input_ids, segment_ids)
+    marks = [divmod(id, rules.given_words) for id in input_ids]
+    return MaskedExample([id for _, id in marks], segment_ids, continues_word=[mark for mark, _ in marks])
 
 
 def num_to_mask(num_pieces: int, masked_lm_prob: float, max_predictions: int) -> int:
@@ -138,7 +162,8 @@ def mask(example: MaskedExample, rules: MaskingRules, rng: Random) -> MaskedExam
     """
     number = num_to_mask(len(example.input_ids), rules.masked_lm_prob, rules.max_predictions)
     if rules.whole_word:
-        chosen = _draw_words(_words(example.input_ids, rules), number, rng)
+        draw = _draw_words if rules.max_ngram == 1 else partial(_draw_spans, length_bounds(rules.max_ngram))
+        chosen = draw(_words(example, rules), number, rng)
     else:
         cls_id, sep_id = rules.cls_id, rules.sep_id
         candidates = [position for position, id in enumerate(example.input_ids) if id != cls_id and id != sep_id]
@@ -153,16 +178,20 @@ def mask(example: MaskedExample, rules: MaskingRules, rng: Random) -> MaskedExam
             ids[position] = rules.mask_id
         elif outcome == AS_RANDOM:
             ids[position] = rng.choice(rules.replacements)
-    return MaskedExample(ids, example.segment_ids, chosen, [example.input_ids[position] for position in chosen], outcomes)
+    labels = [example.input_ids[position] for position in chosen]
+    return MaskedExample(ids, example.segment_ids, chosen, labels, outcomes, example.continues_word)
 
 
 def to_features(
     example: MaskedExample, is_random_next: bool, max_seq_length: int, max_predictions: int
 ) -> dict[str, list[int] | list[float]]:
-    """Returns the features of google-research/bert's TFRecords, padded with zeros: int[seq], int[masks], float[masks] and int[1]."""
+    """Returns the features of google-research/bert's TFRecords, padded with zeros: int[seq], int[masks], float[masks] and int[1].
+
+    Beside them stands continues_word int[seq], where the text came cut into words.
+    """
     padding = [0] * (max_seq_length - len(example.input_ids))
     unused = [0] * (max_predictions - len(example.positions))
-    return {
+    features: dict[str, list[int] | list[float]] = {
         "input_ids": example.input_ids + padding,
         "input_mask": [1] * len(example.input_ids) + padding,
         "segment_ids": example.segment_ids + padding,
@@ -171,6 +200,9 @@ def to_features(
         "masked_lm_weights": [1.0] * len(example.positions) + [0.0] * len(unused),
         "next_sentence_labels": [int(is_random_next)],
     }
+    if example.continues_word is not None:
+        features["continues_word"] = example.continues_word + padding
+    return features
 
 
 def _draw_words(words: Sequence[list[int]], number: int, rng: Random) -> list[int]:
@@ -184,15 +216,22 @@ def _draw_words(words: Sequence[list[int]], number: int, rng: Random) -> list[in
     return chosen
 
 
-def _words(ids: Sequence[int], rules: MaskingRules) -> list[list[int]]:
+def _draw_spans(bounds: Sequence[float], words: Sequence[list[int]], number: int, rng: Random) -> list[int]:
+    """Returns the positions of spans of words, `number` in all if they fit, their lengths drawn by `bounds`."""
+    order = rng.sample(range(len(words)), len(words))
+    return fill_spans(words, order, [span_length(rng.random(), bounds) for _ in words], number)
+
+
+def _words(example: MaskedExample, rules: MaskingRules) -> list[list[int]]:
     """Returns the positions that may be masked, those of a word together."""
+    ids, given = example.input_ids, example.continues_word
     words: list[list[int]] = []
     inside_text = False  # whether the piece before is text, which a ## piece can continue
     for position, id in enumerate(ids):
         if id in (rules.cls_id, rules.sep_id):
             inside_text = False
             continue
-        if inside_text and rules.continues_word[id]:
+        if inside_text and (rules.continues_word[id] if given is None else given[position]):
             words[-1].append(position)
         else:
             words.append([position])

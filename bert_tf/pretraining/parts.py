@@ -30,7 +30,8 @@ class ExampleRules:
       short_seq_prob: Share of examples drawn shorter.
       use_nsp: Whether examples are sentence pairs.
       seed: Seed of every draw.
-      is_masked: Whether masks are drawn here; else the training draws them.
+      is_masked: Whether masks are drawn here; else the training draws them, or needs none.
+      objective: What the examples are to teach: masked_lm or next_token.
     """
 
     masking: MaskingRules
@@ -39,6 +40,7 @@ class ExampleRules:
     use_nsp: bool
     seed: int
     is_masked: bool = True
+    objective: str = "masked_lm"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def export(module: ServingModule, folder: str, assets: Mapping[str, str], probes
     """
     try:
         tf.io.gfile.makedirs(folder)
-        versions = [int(name.rstrip("/")) for name in tf.io.gfile.listdir(folder) if name.rstrip("/").isdigit()]
+        versions = _versions(folder)
     except tf.errors.OpError as error:
         raise _unwritable(folder, error) from error
     version = max(versions, default=0) + 1
@@ -48,6 +48,15 @@ def export(module: ServingModule, folder: str, assets: Mapping[str, str], probes
     finally:
         _remove(beside)
     return final
+
+
+def has_export(folder: str) -> bool:
+    """Returns whether a model's directory holds a whole export; what a killed one left does not count."""
+    return tf.io.gfile.isdir(folder) and bool(_versions(folder))
+
+
+def _versions(folder: str) -> list[int]:
+    return [int(name.rstrip("/")) for name in tf.io.gfile.listdir(folder) if name.rstrip("/").isdigit()]
 
 
 def _write(module: ServingModule, path: str, signatures: Mapping, assets: Mapping[str, str]) -> None:

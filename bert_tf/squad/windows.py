@@ -131,6 +131,11 @@ class Windower:
         self._num_kept = 0
 
     @property
+    def lower_cases(self) -> bool:
+        """Whether the tokenizer lower-cases."""
+        return self._tokenizer.do_lower_case
+
+    @property
     def made_of(self) -> dict[str, str | int | bool]:
         """What decides, beside the questions, which windows there are and what is in them."""
         return {

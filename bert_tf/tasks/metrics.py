@@ -90,6 +90,7 @@ _WHY_UNDEFINED = {
     "entity_f1": _NO_ENTITY,
     "entity_precision": _NO_ENTITY,
     "entity_recall": _NO_ENTITY,
+    "loss": "there is no finite prediction to take the mean over",
 }
 
 

@@ -7,6 +7,7 @@ may begin with a quotation mark that another column, or nothing, closes.
 import csv
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from absl import logging
@@ -14,8 +15,11 @@ from absl import logging
 from bert_tf.errors import InputError
 from bert_tf.tasks.column_files import parse_sentences
 from bert_tf.tasks.spec import COLUMNS, CSV, JSONL, QUOTED_TSV, TEST, TSV, RawRow, Row, TableFile, TaskSpec, role
+from bert_tf.text.json_lines import object_of_line, shown, whole_text
 
 _MOST_NAMED_COLUMNS = 20
+# Python's csv takes fields of 131,072 characters, which a document outgrows, and says then that the file is no CSV.
+_LONGEST_FIELD = 2**31 - 1
 
 # A line's number, from 1, and its fields: in the header's order, or by name.
 Fields = Sequence[str]
@@ -137,6 +141,7 @@ def _no_column(name: str, found: Sequence[str], spec: TaskSpec, split: str, path
 
 def _quoted(lines: Iterable[str], delimiter: str, path: str) -> Numbered:
     """Yields the rows of a file whose fields may be quoted, and hold delimiters and line breaks then (RFC 4180); blank lines are none."""
+    csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     while True:
         first = reader.line_num + 1
@@ -170,12 +175,7 @@ def _objects(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> Ite
     columns, needed = spec.table.columns, spec.needed_columns(split)
     for number, line in _without_blanks(lines, path, skip=False):
         where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not valid JSON ({error}); give one object a line") from error
-        if not isinstance(record, dict):
-            raise InputError(f"{where}: holds no JSON object; give one a line")
+        record = object_of_line(line, "give one object a line", where)
         values = {}
         for name in [*needed, *([] if columns.id is None else [columns.id])]:
             if name in record:
@@ -190,15 +190,15 @@ def _objects(lines: Iterable[str], spec: TaskSpec, split: str, path: str) -> Ite
 
 def _as_text(value: object, name: str, separator: str | None, where: str) -> str:
     """Returns a JSON value as a column would hold it: of a list, as of several labels, the parts with separators between."""
+    if isinstance(value, str):
+        return whole_text(value, name, where)
     if isinstance(value, list) and separator is not None and all(isinstance(part, str) for part in value):
         inside = next((part for part in value if separator in part), None)
         if inside is not None:
             raise InputError(f"{where}: {name} holds {inside!r}, which holds the separator {separator!r}; give another --label_separator")
-        return separator.join(value)
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
+        return whole_text(separator.join(value), name, where)
     if value is None:
         return ""
-    raise InputError(f"{where}: {name} is {json.dumps(value)[:80]}; give a text or a number")
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return json.dumps(value)
+    raise InputError(f"{where}: {name} is {shown(value)}; give a text or a number")

@@ -12,7 +12,7 @@ The kind fixes the features, the head and its loss, how predictions are written,
 | tag        | the tokens of a sentence and a label for each  | a probability of each label, | label_ids int64[seq], and          |
 |            |                                                | for each token               | label_mask int64[seq], where       |
 
-What a kind does is in `tasks/answers.py`, `tasks/choices.py` and `tasks/tags.py`; what TensorFlow needs of it in `workflows/heads.py`.
+What a kind does is in `tasks/answers.py`, `label_sets.py`, `choices.py` and `tags.py`; what TensorFlow needs of it in `workflows/heads.py`.
 """
 
 import dataclasses
@@ -34,10 +34,10 @@ from bert_tf.tasks.answers import (
     Label,
     Number,
     OneLabel,
-    SomeLabels,
     Unlabelled,
 )
 from bert_tf.tasks.choices import Choice
+from bert_tf.tasks.label_sets import SomeLabels
 from bert_tf.tasks.tags import Tags
 
 KINDS = (CLASSIFY, REGRESS, MULTILABEL, CHOOSE, TAG)

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bert_tf.tasks.features import Features, Featurizer
+from bert_tf.tasks.features import Features, Featurizer, encoded_texts
 from bert_tf.tasks.logits import Logits
 from bert_tf.tasks.spec import Row
 from bert_tf.tasks.tags import Tags
@@ -70,9 +70,10 @@ class TagFeaturizer(Featurizer):
     def _windows(self, rows: Sequence[Row]) -> Iterator[Window]:
         """Yields the records of the rows, those of a row together, in the rows' order."""
         first_token = 0
+        encoded = encoded_texts(self._tokenizer, (token for row in rows for token in row.texts))
         for document in _documents(rows):
             # of the whole document, token by token: its pieces' ids
-            pieces = [self._tokenizer.encode(token) for row in document for token in row.texts]
+            pieces = list(itertools.islice(encoded, sum(len(row.texts) for row in document)))
             starts = [0, *itertools.accumulate(map(len, pieces))]
             ids = list(itertools.chain.from_iterable(pieces))
             first = 0

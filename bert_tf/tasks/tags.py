@@ -1,5 +1,6 @@
 """What a task asks of each token of a sentence: a tag. Named entities (BERT paper, section 5.3), or tags that are no entities."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -127,6 +128,8 @@ class Tags(Answer):
 
     def _loss(self, targets: npt.NDArray[np.generic], logits: npt.NDArray[np.float64]) -> float:
         asked = np.isfinite(logits).all(axis=1)
+        if not asked.any():
+            return math.nan
         return float(-log_softmax(logits[asked])[np.arange(int(asked.sum())), targets[asked]].mean())
 
     def _tell(self, predicted: npt.NDArray[np.generic]) -> str:

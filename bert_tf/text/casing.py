@@ -1,6 +1,8 @@
 """Whether text is lower-cased before it is looked up, and the refusal of a choice that contradicts the vocabulary."""
 
 import re
+import unicodedata
+from collections.abc import Iterable
 
 from absl import logging
 
@@ -9,6 +11,9 @@ from bert_tf.text.vocab import Vocabulary
 
 # A cased vocabulary holds 14 % (multilingual) to 28 % (English) such pieces, an uncased or Chinese one none but its special tokens.
 CASED_SHARE = 0.01
+
+_VOICED_KANA = "".join(kana for kana in map(chr, range(0x3041, 0x3100)) if len(unicodedata.normalize("NFD", kana)) > 1)
+_TAKEN_APART = re.compile(f"[\uac00-\ud7a3{_VOICED_KANA}]")  # Hangul syllables first
 
 
 def cased_share(vocab: Vocabulary) -> float:
@@ -52,3 +57,19 @@ def resolve_do_lower_case(requested: bool | None, vocab: Vocabulary, recorded: b
             100 * share,
         )
     return not cased if choice is None else choice
+
+
+def warn_of_letters_taken_apart(texts: Iterable[str], what: str) -> None:
+    """Warns of texts in Hangul, which lower-casing as the original does it cuts into jamo, or in kana, which lose their voicing marks.
+
+    Args:
+      texts: The texts of a model that lower-cases.
+      what: What they are, for the message.
+    """
+    each = [_TAKEN_APART.search(text) is not None for text in texts]
+    if any(each):
+        logging.warning(
+            "%s: %d of %d texts hold Hangul or voiced kana, which an uncased model's tokenizer takes apart, as the original's does; a "
+            "cased model keeps them whole",
+            *(what, sum(each), len(each)),
+        )

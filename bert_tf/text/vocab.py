@@ -18,17 +18,18 @@ class Vocabulary:
     stands on two lines, its id is the last line's. Unlike the original, a byte order mark and empty lines at the end do not count.
 
     Attributes:
+      lines: The lines of the file as they are.
       pieces: The pieces by id.
       ids: The ids by piece.
       source: The file that the vocabulary came from, for error messages.
     """
 
     def __init__(self, lines: Sequence[str], source: str = "vocab.txt"):
-        self._lines = tuple(lines)
+        self.lines = tuple(lines)
         self.source = source
-        self.pieces: tuple[str, ...] = tuple(line.strip() for line in self._lines)
+        self.pieces: tuple[str, ...] = tuple(line.strip() for line in self.lines)
         self.ids = {piece: id for id, piece in enumerate(self.pieces)}
-        if not self._lines:
+        if not self.lines:
             raise InputError(f"{source}: the vocabulary is empty; give a file of one piece a line")
         missing = [piece for piece in (PAD, UNK, CLS, SEP) if piece not in self.ids]
         if missing:
@@ -44,7 +45,7 @@ class Vocabulary:
 
     def to_text(self) -> str:
         r"""Returns the text of vocab.txt, one piece a line, from which `from_text` makes this vocabulary again."""
-        return "".join(f"{line}\n" for line in self._lines)
+        return "".join(f"{line}\n" for line in self.lines)
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -53,7 +54,7 @@ class Vocabulary:
         return piece in self.ids
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._lines, self.source)
+        return type(self), (self.lines, self.source)
 
     def id_of(self, piece: str) -> int:
         """Returns the piece's id.

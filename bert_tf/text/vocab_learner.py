@@ -21,6 +21,9 @@ CONTINUATION = "##"
 # there for text with many thousand different characters, which would fill the vocabulary.
 FREE_CHARACTERS = 1000
 
+# Merges are counted in so many of the commonest words, some 2 KB each. A pair that is common stands in common words.
+MOST_MERGED_WORDS = 500_000
+
 
 @dataclass(frozen=True)
 class LearnedVocabulary:
@@ -69,7 +72,7 @@ def learn(
     kept = _num_kept(characters, room, character_coverage * total)
     forms = [form for character in characters[:kept] for form in character.forms]
     alphabet = sorted(forms, key=lambda form: (form.startswith(CONTINUATION), form))
-    merged = _merge(words, alphabet, room - len(alphabet), min_count)
+    merged = _merge(_commonest(words), alphabet, room - len(alphabet), min_count)
     # where no pair is left to merge, what room there is goes to the characters left out
     rare: list[str] = []
     while kept < len(characters) and len(alphabet) + len(merged) + len(rare) + len(characters[kept].forms) <= room:
@@ -78,6 +81,13 @@ def learn(
     dropped = sum(character.times for character in characters[kept:])
     pieces = specials + alphabet + merged + rare
     return LearnedVocabulary(pieces, len(alphabet) + len(rare), len(characters) - kept, dropped / total if total else 0.0)
+
+
+def _commonest(words: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the words that merges are counted in: all, or where there are too many the commonest."""
+    if len(words) <= MOST_MERGED_WORDS:
+        return words
+    return dict(heapq.nsmallest(MOST_MERGED_WORDS, words.items(), key=lambda item: (-item[1], item[0])))
 
 
 class _Character(NamedTuple):

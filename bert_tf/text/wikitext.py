@@ -18,7 +18,7 @@ _PLAIN_MARKS = str.maketrans("", "", UNSAYABLE + _LIST_ITEM)
 
 # Tags around text that belongs to the sentence. Those of no list here go with all that is in them.
 _TRANSPARENT = {
-    *("abbr", "b", "bdi", "big", "blockquote", "center", "cite", "code", "dfn", "div", "em", "font", "i", "includeonly", "ins", "kbd"),
+    *("abbr", "b", "bdi", "big", "blockquote", "center", "cite", "code", "dfn", "div", "em", "font", "i", "ins", "kbd"),
     *("mark", "noinclude", "nowiki", "onlyinclude", "p", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var"),
 }
 _FORMULAS = frozenset(("ce", "chem", "hiero", "math", "score"))
@@ -78,7 +78,7 @@ def paragraphs(wikitext: str, parse: _Parse, media_prefixes: frozenset[str]) -> 
     for line in [*text.split("\n"), ""]:
         line = line.strip()
         is_media = line.lstrip("[").partition(":")[0].lower() in media_prefixes  # a link that was never closed
-        if line and _LIST_ITEM not in line and line[0] not in "*#:;|!{}" and not is_media:
+        if line and _LIST_ITEM not in line and line[0] not in "*#:;|!{}=" and not is_media:
             lines.append(line)
         elif lines:
             found.append(" ".join(lines))
@@ -109,7 +109,7 @@ class _Walk:
                 around = [str(nodes[place]) if 0 <= place < len(nodes) else "" for place in (number - 1, number + 1)]
                 yield from self._template(node, is_within=_is_within(*around))
             elif kind == "HTMLEntity":
-                yield node.normalize()
+                yield html.unescape(str(node))  # as browsers do: the parser's own way lets half a surrogate pair through
             elif kind == "Heading":
                 yield "\n\n"
 
@@ -117,7 +117,7 @@ class _Walk:
         title = str(node.title).strip()
         prefix, colon, _ = title.partition(":")
         prefix = prefix.strip().lower()
-        if colon and prefix in self._media_prefixes:
+        if colon and (prefix in self._media_prefixes or _MEDIA_NAME.search(title)):
             return
         if node.text is not None:
             yield from self.words(node.text.nodes)
@@ -176,6 +176,14 @@ def _measure(arguments: list[str]) -> Iterator[str]:
     yield f" {rest[0]}"
 
 
+# A file in a namespace by another of its names (Bild, Imagen, Fichier): a dump tells one name of each namespace only.
+_MEDIA_NAME = re.compile(r"^[^\W\d_]+:.*\.(djvu|gif|jpe?g|mid|mp3|og[agv]|pdf|png|svg|tiff?|wav|web[mp])$", re.IGNORECASE)
+
+# What was begun and never ended hides, until the end of nobody knows what, words that are no text: the sentence is lost.
+_NEVER_ENDED = re.compile(rf"<(?:ref|{'|'.join(sorted(_FORMULAS))})\b[^<>]*(?<!/)>", re.IGNORECASE)
+_COMMENT_NEVER_ENDED = re.compile(r"<!--.*")
+_BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(sorted(_BLOCKS | _LINE_BREAKS))})\b[^<>]*>", re.IGNORECASE)
+
 # In this order; between the first and the others, entities that were escaped twice become characters.
 _LEFTOVERS = re.compile(
     r"\{\{[^{}]*\}\}|\{\{|\}\}|\[\[|\]\]|'{2,}|__[^\W\d_a-z]+__|</?[A-Za-z]+\b[^<>]*>|\b(?:https?|ftp)://\S+|\[\d{1,3}\]"
@@ -204,7 +212,8 @@ _LONGEST_LABEL = 80
 
 def _clean(text: str) -> str:
     """Returns a paragraph without leftovers of markup and without the traces of what was taken out; of a mere label nothing."""
-    text = html.unescape(_LEFTOVERS.sub("", _VARIANTS.sub(_first_variant, text)))
+    text = _BLOCK_TAG.sub(" ", _NEVER_ENDED.sub(UNSAYABLE, _COMMENT_NEVER_ENDED.sub("", text)))
+    text = html.unescape(_LEFTOVERS.sub("", _VARIANTS.sub(_first_variant, text))).replace("\ufffd", "")
     for pattern, replacement in _MENDS:
         text = pattern.sub(replacement, text)
     text = text.strip()

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,20 @@ class Tokens:
     words: list[int]
 
 
+class IdTokenizer(Protocol):
+    """What turns many texts into ids at a time, without telling where in the text they stand."""
+
+    vocab: Vocabulary
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text's pieces, without [CLS] and [SEP]."""
+        ...
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""
+        ...
+
+
 class WordPieceTokenizer:
     """Text -> pieces, ids and offsets.
 
@@ -60,9 +74,9 @@ class WordPieceTokenizer:
         self._continuations = {piece[2:]: id for piece, id in vocab.ids.items() if piece.startswith("##")}
         self._longest = max(map(len, vocab.pieces))
         self._patterns = character_patterns()
-        self._word_ids = _Cache(self._match)
-        self._chunk_ids = _Cache(self._encode_chunk)
-        self._token_pieces = _Cache(self._locate)
+        self._word_ids = StringCache(self._match)
+        self._chunk_ids = StringCache(self._encode_chunk)
+        self._token_pieces = StringCache(self._locate)
 
     def __reduce__(self) -> tuple[object, ...]:
         # worker processes get the vocabulary, not the caches
@@ -70,9 +84,11 @@ class WordPieceTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of the text's pieces, without [CLS] and [SEP]: `tokenize(text).ids`, faster."""
-        # White space alone may cut the text before control characters are deleted, if none of these is white space to str.split.
-        text = self._patterns.dropped_space.sub("", text)
-        return list(chain.from_iterable(map(self._chunk_ids.__getitem__, text.split())))
+        return list(chain.from_iterable(map(self._chunk_ids.__getitem__, self.chunks(text))))
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text's pieces, without [CLS] and [SEP]."""
+        return [self.encode(text) for text in texts]
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""
@@ -93,6 +109,15 @@ class WordPieceTokenizer:
                 tokens.words.append(num_words + word)
             num_words = tokens.words[-1] + 1 if tokens.words else 0
         return tokens
+
+    def encode_word(self, word: str) -> tuple[int, ...]:
+        """Returns the ids of the pieces of a word that `basic_words` returned; [UNK]'s alone, where the vocabulary cannot spell it."""
+        return self._word_ids[word]
+
+    def chunks(self, text: str) -> list[str]:
+        """Returns what stands between white space; the words of the text are those of its chunks."""
+        # White space alone may cut the text before control characters are deleted, if none of these is white space to str.split.
+        return self._patterns.dropped_space.sub("", text).split()
 
     def basic_words(self, text: str) -> list[str]:
         """Returns the text's words before they are cut into pieces: the output of the original's BasicTokenizer."""
@@ -165,7 +190,7 @@ class WordPieceTokenizer:
         return "".join(folded), starts, ends
 
 
-class _Cache(dict[str, T]):
+class StringCache(dict[str, T]):
     """Values by string, worked out when first asked for."""
 
     def __init__(self, compute: Callable[[str], T]):

@@ -16,7 +16,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Sequence
-from typing import Protocol
+from itertools import pairwise
 
 import numpy as np
 import tensorflow as tf
@@ -24,7 +24,7 @@ from absl import logging
 
 from bert_tf.text.characters import CharacterClasses, any_of, character_classes, character_patterns, pattern_ranges
 from bert_tf.text.vocab import UNK, Vocabulary
-from bert_tf.text.wordpiece import MAX_WORD_CHARS, WordPieceTokenizer
+from bert_tf.text.wordpiece import MAX_WORD_CHARS, IdTokenizer, WordPieceTokenizer
 
 try:
     import tensorflow_text
@@ -34,6 +34,9 @@ except ImportError:  # it has no wheel for Windows
 # What a code point does inside a text.
 LETTER, SPLIT, SPACE, DROPPED = range(4)
 
+# Text that the reference tokenizer has done in the time that it takes to find out what tensorflow-text does and to do the same.
+WORTH_FAST_CHARS = 16_000_000
+
 _NUM_CODES = 0x110000
 _PRIVATE_USE = range(0xE000, 0xF900)
 _SURROGATES = range(0xD800, 0xE000)
@@ -42,16 +45,16 @@ _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _NO_LIMIT = 1 << 30
 
 
-class BulkTokenizer(Protocol):
-    """What turns many texts into ids at once."""
+def bulk_tokenizer(vocab: Vocabulary, do_lower_case: bool, num_chars: int | None = None) -> IdTokenizer:
+    """Returns the fast tokenizer or, where tensorflow-text is not installed, the reference one, and says so.
 
-    def encode_batch(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""
-        ...
-
-
-def bulk_tokenizer(vocab: Vocabulary, do_lower_case: bool) -> BulkTokenizer:
-    """Returns the fast tokenizer or, where tensorflow-text is not installed, the reference one, and says so."""
+    Args:
+      vocab: The vocabulary.
+      do_lower_case: Whether text is lower-cased.
+      num_chars: How much text there is, where it may be so little that the reference tokenizer is done before the fast one is made.
+    """
+    if num_chars is not None and num_chars < WORTH_FAST_CHARS:
+        return WordPieceTokenizer(vocab, do_lower_case)
     if tensorflow_text is None:
         _tell_that_it_is_missing()
         return WordPieceTokenizer(vocab, do_lower_case)
@@ -94,6 +97,11 @@ class FastTokenizer:
     def encode(self, text: str) -> list[int]:
         """Returns the ids of the text's pieces, without [CLS] and [SEP]. One text takes hardly less time than many."""
         return self.encode_batch([text])[0].tolist()
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text's pieces, without [CLS] and [SEP]."""
+        ids, splits = (numbers.tolist() for numbers in self.encode_batch(texts))
+        return [ids[begin:end] for begin, end in pairwise(splits)]
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the ids of all texts, int32[pieces], and where each text's begin, with the end of the last, int64[texts + 1]."""

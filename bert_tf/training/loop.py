@@ -1,6 +1,7 @@
 """The training loop: many steps inside one compiled call, and between the calls what is told and saved."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -64,8 +65,8 @@ class Trainer:
         writer = tf.summary.create_file_writer(log_dir)
         iterator = iter(distributed(self.step.strategy, batches, limits.first_step, limits.last_step - limits.first_step))
         agree, throughput = Agreement(self.step.strategy), Throughput()
-        step, num_bad, seconds_per_step, state, count = limits.first_step, 0, None, f"step {limits.first_step}", 0
-        with writer.as_default(), Progress(limits.last_step - limits.first_step, "steps", "training") as progress:
+        step, num_bad, seconds_per_step, shown, count = limits.first_step, 0, None, "", 0
+        with writer.as_default(), Progress(limits.last_step, "steps", "training", limits.first_step) as progress:
             while step < limits.last_step:
                 boundary = limits.next_stop(step)
                 count = min(_call_length(seconds_per_step), limits.iterations_per_loop, boundary - step)
@@ -88,9 +89,8 @@ class Trainer:
                     self._note(throughput, batches, count, seconds, sums[USEFUL])
                 for name, value in metrics.items():
                     tf.summary.scalar(name, value, step=step)
-                shown = (f"{name} {value:.4g}" for name, value in metrics.items() if name.endswith(("loss", "accuracy", "per_second")))
-                state = f"step {step}, {', '.join(shown)}"
-                progress.note(state)
+                shown = _shown(metrics)
+                progress.note(shown)
                 progress.advance(count)
                 if step == limits.first_step + count:
                     progress.start_clock()
@@ -108,7 +108,7 @@ class Trainer:
                         interruption.finish(prefix)
                     if selection.is_over:
                         break
-        logging.info("training ended at %s (means of the last %d steps)", state, count)
+        logging.info("training ended at step %d, %s (means of the last %d steps)", step, shown, count)
         return throughput
 
     def _note(self, throughput: Throughput, batches: Batches, steps: int, seconds: float, useful: WeightedSum) -> None:
@@ -137,6 +137,10 @@ class Trainer:
         with batches.named_failures():
             totals = self.step(iterator, tf.constant(count, tf.int64))
             return tf.nest.map_structure(lambda value: value.numpy(), totals)
+
+
+def _shown(metrics: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items() if name.endswith(("loss", "accuracy", "per_second")))
 
 
 def _call_length(seconds_per_step: float | None) -> int:

@@ -53,7 +53,7 @@ def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> flo
 
     A layer keeps for its backward pass, a place: its input, queries, keys and values twice, the two results before and after each
     LayerNorm with their dropout masks, the wide layer before and after its activation, and for each head and each place looked at
-    the softmax in float32 and three times in the precision of the products.
+    the softmax in float32 and, after dropout, in the precision of the products.
 
     Args:
       config: The model's shape.
@@ -62,7 +62,7 @@ def step_bytes(config: BertConfig, num_parameters: int, shape: StepShape) -> flo
     """
     places, number = shape.rows * shape.seq, shape.compute_bytes
     heads = config.num_attention_heads * shape.seq
-    layer = number * (14 * config.hidden_size + 2 * config.intermediate_size + 3 * heads) + 4 * heads
+    layer = number * (14 * config.hidden_size + 2 * config.intermediate_size + heads) + 4 * heads
     kept = number * config.hidden_size if shape.recompute else layer
     layers = config.num_hidden_layers * kept + (layer if shape.recompute else 0)
     # logits, what the softmax makes of them and their gradient
@@ -110,7 +110,7 @@ def num_micro_batches(config: TrainingConfig, model_config: BertConfig, model: k
       InputError: --auto_batch where `free` is None.
     """
     size = config.train_batch_size // num_replicas
-    masks, number = getattr(config, "max_predictions_per_seq", 0), tf.as_dtype(model.compute_dtype).size
+    masks, number = config.num_predictions, tf.as_dtype(model.compute_dtype).size
     whole = StepShape(size, config.max_seq_length, masks, number, config.recompute)
     num_parameters, count = model.count_params(), config.gradient_accumulation_steps
     if config.auto_batch:

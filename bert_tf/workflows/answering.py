@@ -4,14 +4,13 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from absl import logging
 
 from bert_tf.config import SquadConfig, to_dict
-from bert_tf.convert.files import find_checkpoint
 from bert_tf.data import saved_logits
 from bert_tf.data.batches import Batches
 from bert_tf.data.json_files import read_json
@@ -21,6 +20,7 @@ from bert_tf.squad import scores
 from bert_tf.squad.answers import AnswerSettings, Prediction, predict, prediction_files
 from bert_tf.squad.questions import Question, check_ids, check_version, gold_answers, parse_squad
 from bert_tf.squad.windows import FIRST_UNIQUE_ID, Window, Windower
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.workflows import null_threshold, run_directory
 from bert_tf.workflows.epochs import batches_by_length
 from bert_tf.workflows.training_run import TrainingRun
@@ -38,6 +38,11 @@ def read_questions(path: str, version_2: bool) -> list[Question]:
     questions = parse_squad(read_json(path, "give a whole file in SQuAD's format"), path)
     check_version(questions, version_2)
     return questions
+
+
+def texts_of(questions: Iterable[Question]) -> Iterable[str]:
+    """Returns the questions' texts and their contexts, each once."""
+    return dict.fromkeys(text for question in questions for text in (question.text, question.context))
 
 
 def fingerprint(questions: Sequence[Question]) -> str:
@@ -65,6 +70,8 @@ class Answering:
         self._config, self._windower = config, windower
         self._settings = AnswerSettings(config.n_best_size, config.max_answer_length, config.version_2_with_negative)
         self._questions = read_questions(config.predict_file, config.version_2_with_negative)
+        if windower.lower_cases:
+            warn_of_letters_taken_apart(texts_of(self._questions), config.predict_file)
         check_ids(self._questions)
         evaluates = config.do_eval or (config.do_train and config.eval_steps > 0)
         self._gold = gold_answers(self._questions) if evaluates else {}
@@ -185,8 +192,8 @@ class Answering:
         Args:
           best: From `best_thresholds`; empty where nothing is evaluated.
           folder: Where it is kept.
-          weights: What answers, as `null_threshold.write` takes it.
-          tuned: Returns what was tuned for these weights before, as `null_threshold.read` does.
+          weights: What answers, as `tuned.write` takes it.
+          tuned: Returns what was tuned for these weights before, as `tuned.read` does.
         """
         if not self._settings.version_2:
             return 0.0
@@ -196,7 +203,7 @@ class Answering:
         if stored is not None:
             if best and stored["tuned_on"] != self.fingerprint:
                 logging.info("%s: was tuned on other questions; it stays, and best_f1_thresh tells what these prefer", stored["path"])
-            return float(stored["threshold"])
+            return float(stored[null_threshold.FIELD])
         if best:
             found = best["best_f1_thresh"]
             null_threshold.write(folder, found, best["best_f1"], weights, self.fingerprint)
@@ -210,16 +217,3 @@ class Answering:
         for name, content in files.items():
             path = run_directory.write_text(folder, name, json.dumps(content, indent=4) + "\n")
             logging.info("%d predictions in %s", len(predictions), path)
-
-
-def tuned_before(config: SquadConfig, training: TrainingRun) -> dict[str, Any] | None:
-    """Returns what null_threshold.json holds for the weights in use, or None."""
-    weights = weights_of(config, training)
-    own = null_threshold.read(config.output_dir, weights)
-    return own if own is not None or training.step else null_threshold.read(os.path.dirname(weights), weights)
-
-
-def weights_of(config: SquadConfig, training: TrainingRun) -> str:
-    """Returns the name of the run's own checkpoint in use, or the path of the one it started from."""
-    # weights of --init_checkpoint are at step 0 of this run, whatever step their own run had reached
-    return f"model.ckpt-{training.step}" if training.step else find_checkpoint(config.init_checkpoint).weights

@@ -1,18 +1,16 @@
 """Text files -> vocab.txt: counts the words of the basic tokenizer and learns WordPiece pieces from them."""
 
 import time
-from collections import Counter
 
 from absl import logging
 
 from bert_tf.config import BuildVocabConfig
 from bert_tf.data.files import atomic_write, expand_patterns, output_files
-from bert_tf.data.progress import Progress
-from bert_tf.data.text_files import read_lines, total_bytes
+from bert_tf.data.text_form import TextForm
 from bert_tf.errors import InputError
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.text.vocab_learner import learn, special_pieces
-from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.text.vocab_learner import learn
+from bert_tf.workflows.corpus_pass import count_words
 
 
 def run(config: BuildVocabConfig) -> Vocabulary:
@@ -24,7 +22,8 @@ def run(config: BuildVocabConfig) -> Vocabulary:
     begin = time.monotonic()
     inputs = expand_patterns(config.input_file, "input_file")
     (output,) = _one_output(output_files(config.output_file, "output_file", inputs))
-    words = count_words(inputs, config.do_lower_case)
+    table = count_words(inputs, config.do_lower_case, TextForm(config.input_format, config.text_field), config.num_processes)
+    words = table.counts
     if not words:
         where = inputs[0] if len(inputs) == 1 else f"{inputs[0]} and {len(inputs) - 1} more"
         raise InputError(f"--input_file: {where}: no word found; give text to learn from")
@@ -38,8 +37,11 @@ def run(config: BuildVocabConfig) -> Vocabulary:
     vocab = Vocabulary(learned.pieces, output)
     with atomic_write(output) as file:
         file.write(vocab.to_text())
-    print(f"{words.total():,} words, {len(words):,} different, {time.monotonic() - begin:.0f} s")
+    print(f"{table.total():,} words, {len(words):,} different, {time.monotonic() - begin:.0f} s")
     print(f"{len(vocab):,} pieces in {output}, {learned.num_alphabet:,} of them single characters")
+    if table.num_forgotten:
+        share = 100 * table.num_forgotten / table.total()
+        logging.info("%.2f %% of the words were too rare to be kept in memory: nothing is learnt from them", share)
     if len(vocab) < config.vocab_size:
         logging.warning(
             "found %d pieces, not %d: no further pair of pieces was seen %d times; give more text, a lower --min_count or a smaller "
@@ -57,23 +59,6 @@ def run(config: BuildVocabConfig) -> Vocabulary:
         else:
             logging.info(text, *figures)
     return vocab
-
-
-def count_words(paths: list[str], do_lower_case: bool) -> Counter[str]:
-    """Returns how often each word of the files was seen; words as the basic tokenizer cuts them."""
-    # A word is cut out of what stands between spaces, so each such string needs to be looked into only once.
-    strings: Counter[str] = Counter()
-    with Progress(total_bytes(paths), "B", "counting words") as progress:
-        for path in paths:
-            for line in read_lines(path, progress.advance):
-                strings.update(line.split(" "))
-                progress.note(f"{len(strings):,} different")
-    tokenizer = WordPieceTokenizer(Vocabulary(special_pieces()), do_lower_case)
-    words: Counter[str] = Counter()
-    for string, count in strings.items():
-        for word in tokenizer.basic_words(string):
-            words[word] += count
-    return words
 
 
 def _one_output(paths: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from bert_tf.errors import InputError
 from bert_tf.squad.windows import Windower
 from bert_tf.tasks.spec import DEV, Row, TaskSpec, role
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.workflows import finetune, model_folder, null_threshold, run_directory, task_results, task_rows
+from bert_tf.workflows import finetune, label_thresholds, model_folder, null_threshold, run_directory, task_results, task_rows, tuned
 from bert_tf.workflows.answering import Answering
 from bert_tf.workflows.epochs import vocabulary_and_model
 
@@ -48,7 +48,9 @@ def run(config: EnsembleConfig) -> dict[str, Any]:
     writers = []
     for name in _names(folders):
         averaged = _averaged(folders, name)
-        writers.append({"finetune": _of_task, "squad": _of_squad}[averaged.about.workflow](averaged, folders[0]))
+        if averaged.about.workflow not in _WORKFLOWS:
+            raise InputError(f"{averaged.path}: holds logits of {averaged.about.workflow!r}; evaluate or predict again")
+        writers.append(_WORKFLOWS[averaged.about.workflow](averaged, folders[0]))
     make_folder(config.output_dir)
     results: dict[str, Any] = {}
     for write in writers:
@@ -88,6 +90,8 @@ def _names(folders: Sequence[str]) -> list[str]:
     """Returns the names of the files of logits that the runs have."""
     first = saved_logits.names_in(folders[0])
     for folder in folders:
+        if not tf.io.gfile.isdir(folder):
+            raise InputError(f"{folder}: is not there; give the output directories of runs")
         names = saved_logits.names_in(folder)
         if not names:
             raise InputError(f"{folder}: has no saved logits; evaluate or predict with the run first (--do_eval, --do_predict)")
@@ -107,11 +111,11 @@ def _averaged(folders: Sequence[str], name: str) -> _Averaged:
     for folder, path in zip(folders[1:], paths[1:]):
         logits, other = saved_logits.read(path)
         _check_same(paths[0], about, path, other)
-        for key, array in logits.items():
-            if key not in first or first[key].shape != array.shape:
+        for key in sorted(first.keys() | logits.keys()):
+            if key not in first or key not in logits or first[key].shape != logits[key].shape:
                 raise InputError(f"{path}: its array {key} is not like that of {paths[0]}; evaluate or predict again")
             if key in sums:
-                sums[key] += array
+                sums[key] += logits[key]
         told.append(f"{os.path.realpath(folder)}/model.ckpt-{other.step}")
         abouts.append(other)
     for path, each in zip(paths, abouts):
@@ -150,11 +154,16 @@ def _of_task(averaged: _Averaged, run_dir: str) -> _Writer:
     rows = task_rows.read(config, spec, split)
     if finetune.logits_made_of(spec, rows) != averaged.about.made_of:
         raise InputError(f"{averaged.path}: the rows or labels of {split} changed since it was written; evaluate or predict again")
-    return functools.partial(_write_task, spec, split, rows, averaged.logits["logits"])
+    return functools.partial(_write_task, spec, split, rows, averaged)
 
 
-def _write_task(spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray, output_dir: str) -> dict[str, float]:
+def _write_task(spec: TaskSpec, split: str, rows: Sequence[Row], averaged: _Averaged, output_dir: str) -> dict[str, float]:
     """Writes tables, or predictions; returns the figures where labels are known."""
+    logits = averaged.logits["logits"]
+    dev = label_thresholds.Dev(rows, logits, averaged.about.made_of["rows"]) if split == DEV else None
+    is_sound = functools.partial(label_thresholds.is_sound, spec)
+    before = functools.partial(tuned.read, output_dir, label_thresholds.NAME, averaged.members, is_sound)
+    spec = label_thresholds.settled(spec, output_dir, averaged.members, before, dev)
     if role(split) != DEV:
         task_results.write_predictions(output_dir, spec, split, rows, logits)
         return {}
@@ -183,7 +192,12 @@ def _write_squad(answering: Answering, averaged: _Averaged, evaluates: bool, out
     ends = np.cumsum(averaged.logits["lengths"])[:-1]
     predictions = answering.predictions({name: np.split(averaged.logits[name], ends) for name in ("start", "end")})
     best = answering.best_thresholds(predictions) if evaluates else {}
-    threshold = answering.threshold(best, output_dir, averaged.members, lambda: null_threshold.read(output_dir, averaged.members))
+    tuned_before = functools.partial(tuned.read, output_dir, null_threshold.NAME, averaged.members, null_threshold.is_sound)
+    threshold = answering.threshold(best, output_dir, averaged.members, tuned_before)
     answering.write(output_dir, predictions, threshold)
     logging.info("%s", averaged.members)
     return answering.scores(predictions, threshold) | best if evaluates else {}
+
+
+# What makes files of the averaged logits, by the workflow that computed them.
+_WORKFLOWS: Mapping[str, Callable[[_Averaged, str], _Writer]] = {"finetune": _of_task, "squad": _of_squad}

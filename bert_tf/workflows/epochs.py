@@ -1,6 +1,5 @@
 """What the fine-tuning workflows share: the model they start from, steps counted by epochs, and batches by length."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -8,12 +7,12 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import BertConfig, EpochsConfig
+from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.batches import Batches, BucketedBatches
 from bert_tf.data.buckets import BucketPlan, choose_lengths
 from bert_tf.data.records import RecordFile
 from bert_tf.data.schema import RecordKind
 from bert_tf.errors import InputError
-from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows import model_folder, run_directory
 
@@ -39,25 +38,25 @@ class Place(Protocol):
     static_shapes: bool
 
 
+def check_start(config: EpochsConfig) -> None:
+    """Checks that there are weights to start from, where nothing is trained, and that what is given as such holds some.
+
+    Raises:
+      InputError: There are none.
+    """
+    start = run_directory.start_of(config)
+    if start is not None:
+        find_checkpoint(start)
+    elif not config.do_train:
+        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
+
+
 def vocabulary_and_model(config: EpochsConfig) -> tuple[Vocabulary, BertConfig]:
     """Returns the vocabulary and the model's shape: from the flags, else from the folder of the checkpoint that the run starts from."""
     start = run_directory.start_of(config)
-    vocab_file = config.vocab_file or (model_folder.find_vocab(start) if start else None)
-    if vocab_file is None:
-        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
-    vocab = model_folder.read_vocab(vocab_file)
-    if config.vocab_file is not None and start is not None:
-        model_folder.check_vocab_of(start, vocab)
-    config_file = config.bert_config_file or (model_folder.find_config(start) if start else None)
-    if config_file is None:
-        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
-    model_config = model_folder.read_config(config_file)
-    model_folder.check_fits(model_config, vocab, config.max_seq_length)
-    recorded, source = model_folder.recorded_casing(vocab_file)
-    if recorded is None:
-        recorded, source = model_config.do_lower_case, config_file
-    do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    return vocab, dataclasses.replace(model_config, do_lower_case=do_lower_case)
+    return model_folder.vocabulary_and_config(
+        start, config.vocab_file, config.bert_config_file, config.do_lower_case, config.max_seq_length
+    )
 
 
 def num_train_steps(config: EpochsConfig, num_examples: int, what: str = "training examples") -> int:

@@ -16,11 +16,12 @@ from bert_tf.errors import InputError
 from bert_tf.serving.export import export
 from bert_tf.tasks.features import Featurizer
 from bert_tf.tasks.spec import DEV, TEST, TRAIN, Row, TaskSpec, file_of, role
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
-from bert_tf.text.wordpiece import WordPieceTokenizer
+from bert_tf.text.wordpiece_fast import bulk_tokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import examples, run_directory, task_results, task_rows
-from bert_tf.workflows.epochs import Examined, num_train_steps, vocabulary_and_model
+from bert_tf.workflows import examples, label_thresholds, run_directory, task_results, task_rows, tuned
+from bert_tf.workflows.epochs import Examined, check_start, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.heads import Head, head_of
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
@@ -55,7 +56,8 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
             return featurizer.collect(rows[split], training.predict(batches(split, batch_size))["classifier"])
 
         def dev_scores():
-            return task_results.scores_of(spec, DEV, rows[DEV], logits(DEV, config.eval_batch_size))
+            found = logits(DEV, config.eval_batch_size)
+            return task_results.scores_of(label_thresholds.best(spec, rows[DEV], found), DEV, rows[DEV], found)
 
         if config.do_train:
             if training.step == 0 and config.init_checkpoint is None:
@@ -64,20 +66,20 @@ def run(config: FinetuneConfig) -> dict[str, Any]:
                 lambda: batches(TRAIN, config.train_batch_size, num_steps),
                 Scoring(dev_scores, f"eval_{spec.metrics[0]}", fingerprint(rows.get(DEV, []))),
             )
+        evaluated = {split: logits(split, config.eval_batch_size) for split in _sets(rows, DEV)} if config.do_eval else {}
+        task = _settled(config, training, spec, rows, evaluated)  # as far as an evaluation tunes it
+        for split, found in evaluated.items():
+            results |= task_results.scores_of(task, split, rows[split], found)
+            task_results.write_tables(training.folder, task, split, rows[split], found)
+            _write_logits(config, training, spec, task, split, rows[split], found)
         if config.do_eval:
-            for split in _sets(rows, DEV):
-                found = logits(split, config.eval_batch_size)
-                results |= task_results.scores_of(spec, split, rows[split], found)
-                task_results.write_tables(training.folder, spec, split, rows[split], found)
-                _write_logits(config, training, spec, split, rows[split], found)
             run_directory.write_eval_results(training.folder, results | {"global_step": training.step})
-        if config.do_predict:
-            for split in _sets(rows, TEST):
-                found = logits(split, config.predict_batch_size)
-                task_results.write_predictions(training.folder, spec, split, rows[split], found)
-                _write_logits(config, training, spec, split, rows[split], found)
+        for split in _sets(rows, TEST) if config.do_predict else ():
+            found = logits(split, config.predict_batch_size)
+            task_results.write_predictions(training.folder, task, split, rows[split], found)
+            _write_logits(config, training, spec, task, split, rows[split], found)
         if config.do_export and training.is_chief:
-            results["export"] = _export(config, head, training.plain_model(), model_config, vocab, spec, files)
+            results["export"] = _export(config, head, training.plain_model(), model_config, vocab, task, files)
         return results | {"global_step": training.step}
 
 
@@ -107,11 +109,16 @@ class _Prepared(NamedTuple):
 def _prepared(config: FinetuneConfig) -> _Prepared:
     if not (config.do_train or config.do_eval or config.do_predict or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_eval, --do_predict and --do_export")
+    check_start(config)
     vocab, model_config = vocabulary_and_model(config)
     spec = task_rows.find(config, run_directory.start_of(config))
     rows = _rows(config, spec)
+    for split in rows if model_config.do_lower_case else ():
+        warn_of_letters_taken_apart((text for row in rows[split] for text in row.texts), split)
     head = head_of(spec, config.class_weights, [row.label for row in rows.get(TRAIN, ())])
-    featurizer = head.featurizer(spec, WordPieceTokenizer(vocab, bool(model_config.do_lower_case)), config.max_seq_length)
+    num_chars = sum(len(text) for of_split in rows.values() for row in of_split for text in row.texts)
+    tokenizer = bulk_tokenizer(vocab, bool(model_config.do_lower_case), num_chars)
+    featurizer = head.featurizer(spec, tokenizer, config.max_seq_length)
     num_steps = num_train_steps(config, featurizer.num_records(rows[TRAIN])) if config.do_train else 0
     return _Prepared(vocab, model_config, spec, rows, head, featurizer, num_steps)
 
@@ -145,10 +152,23 @@ def fingerprint(rows: Sequence[Row]) -> str:
     return digest.hexdigest()
 
 
+def _settled(
+    config: FinetuneConfig, training: TrainingRun, spec: TaskSpec, rows: Mapping[str, Sequence[Row]], evaluated: Mapping[str, np.ndarray]
+) -> TaskSpec:
+    """Returns the task with what an evaluation tunes of it: now, where the dev set is evaluated, or before."""
+    dev = label_thresholds.Dev(rows[DEV], evaluated[DEV], fingerprint(rows[DEV])) if DEV in evaluated else None
+    is_sound = functools.partial(label_thresholds.is_sound, spec)
+    before = functools.partial(tuned.before, config, training, label_thresholds.NAME, is_sound)
+    return label_thresholds.settled(spec, training.folder, tuned.weights_of(config, training), before, dev)
+
+
 def _write_logits(
-    config: FinetuneConfig, training: TrainingRun, spec: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray
+    config: FinetuneConfig, training: TrainingRun, spec: TaskSpec, task: TaskSpec, split: str, rows: Sequence[Row], logits: np.ndarray
 ) -> None:
-    """Writes the raw logits of a set, with what they are of: for `workflows/ensemble.py`."""
+    """Writes the raw logits of a set, with what they are of: for `workflows/ensemble.py`.
+
+    They are those of `spec`, before anything was tuned; `task` is what they were scored as.
+    """
     evaluated = role(split) == DEV
     about = saved_logits.About(
         workflow=run_directory.workflow_of(config),
@@ -156,7 +176,7 @@ def _write_logits(
         split=split,
         made_of=logits_made_of(spec, rows),
         step=training.step,
-        all_alike=spec.answer.collapsed([row.label for row in rows], logits) if evaluated else None,
+        all_alike=task.answer.collapsed([row.label for row in rows], logits) if evaluated else None,
     )
     name = saved_logits.EVAL_LOGITS if evaluated else saved_logits.PREDICT_LOGITS
     saved_logits.write(training.folder, file_of(name, split), {"logits": logits}, about)
@@ -190,6 +210,7 @@ def _export(
         max_seq_length=config.max_seq_length,
         is_pair=spec.num_texts == 2,
     )
-    path = export(module, os.path.join(config.output_dir, "export"), files, module.probes())
+    assets = {**files, **task_rows.model_files(spec)}  # with thresholds that were tuned
+    path = export(module, os.path.join(config.output_dir, "export"), assets, module.probes())
     logging.info("exported to %s", path)
     return path

@@ -13,10 +13,11 @@ from bert_tf.modeling.models import ChoiceModel, ClassificationModel, TaggingMod
 from bert_tf.serving.choosing import ChooserModule
 from bert_tf.serving.signatures import ClassifierModule, MultilabelModule, RegressorModule, ServingModule
 from bert_tf.serving.tagging import TaggerModule
-from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG, Answer, Label, SomeLabels
+from bert_tf.tasks.answers import CHOOSE, CLASSIFY, MULTILABEL, REGRESS, TAG, Answer, Label
 from bert_tf.tasks.choice_features import ChoiceFeaturizer
 from bert_tf.tasks.class_weights import class_weights_of
 from bert_tf.tasks.features import Featurizer
+from bert_tf.tasks.label_sets import SomeLabels
 from bert_tf.tasks.spec import TaskSpec
 from bert_tf.tasks.tag_features import TagFeaturizer
 

@@ -14,6 +14,7 @@ from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.json_files import read_json
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
+from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 
 VOCAB_NAME = "vocab.txt"
@@ -101,6 +102,27 @@ def check_vocab_of(start: str | os.PathLike[str], vocab: Vocabulary) -> None:
     )
 
 
+def check_direction(start: str | os.PathLike[str], config: BertConfig, mend: str) -> None:
+    """Checks that weights are used with the attention that they were trained with: to both sides, or from left to right.
+
+    Args:
+      start: What `find_checkpoint` takes; where no bert_config.json lies beside the weights, nothing is known of them.
+      config: The shape of the model that is to have these weights.
+      mend: What to do about it.
+
+    Raises:
+      InputError: They were trained with the other.
+    """
+    files = find_checkpoint(start)
+    file = os.path.join(files.folder, CONFIG_NAME)
+    if not tf.io.gfile.exists(file):
+        return
+    trained = read_config(file).left_to_right
+    if trained != config.left_to_right:
+        told = {True: "from left to right", False: "to both sides"}
+        raise InputError(f"{files.weights}: trained with attention {told[trained]} ({file}), this run's is {told[not trained]}; {mend}")
+
+
 def find_config(path: str | os.PathLike[str]) -> str:
     """Returns the config file of the model that the path means: bert_config.json, or Hugging Face's config.json.
 
@@ -152,6 +174,40 @@ def check_fits(config: BertConfig, vocab: Vocabulary | None, max_seq_length: int
     if len(vocab) > config.vocab_size:
         raise InputError(f"{difference}; give the vocabulary and the config of the same model")
     logging.warning("%s: the last rows of the token table go unused", difference)
+
+
+def vocabulary_and_config(
+    start: str | None, vocab_file: str | None, bert_config_file: str | None, do_lower_case: bool | None, max_seq_length: int | None = None
+) -> tuple[Vocabulary, BertConfig]:
+    """Returns a model's vocabulary and shape, with its casing: from the files given, else from the folder of its checkpoint.
+
+    Args:
+      start: The checkpoint, or None.
+      vocab_file: The vocabulary, where it is given.
+      bert_config_file: The config, where it is given.
+      do_lower_case: The casing, where it is given.
+      max_seq_length: Positions that the model must have.
+
+    Raises:
+      InputError: A file is missing, or two do not fit together.
+    """
+    vocab_file_given, vocab_file = vocab_file, vocab_file or (find_vocab(start) if start else None)
+    if vocab_file is None:
+        raise InputError("no vocabulary: give --vocab_file, or an --init_checkpoint with vocab.txt in its folder")
+    vocab = read_vocab(vocab_file)
+    if vocab_file_given is not None and start is not None:
+        check_vocab_of(start, vocab)
+    config_file = bert_config_file or (find_config(start) if start else None)
+    if config_file is None:
+        raise InputError("no model: give --bert_config_file, or an --init_checkpoint with bert_config.json in its folder")
+    config = read_config(config_file)
+    check_fits(config, vocab, max_seq_length)
+    if start is not None:
+        check_direction(start, config, "leave out --bert_config_file")
+    recorded, source = recorded_casing(vocab_file)
+    if recorded is None:
+        recorded, source = config.do_lower_case, config_file
+    return vocab, dataclasses.replace(config, do_lower_case=resolve_do_lower_case(do_lower_case, vocab, recorded, source))
 
 
 def _read_json(file: str) -> dict[str, Any]:

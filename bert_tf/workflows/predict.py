@@ -4,6 +4,8 @@ import json
 import sys
 from typing import Any
 
+from absl import logging
+
 from bert_tf.config import PredictConfig
 from bert_tf.data.files import atomic_write, output_files
 from bert_tf.data.text_files import read_lines
@@ -26,6 +28,11 @@ def run(config: PredictConfig) -> list[dict[str, Any]]:
             raise InputError(f"--output_file: names {len(outputs)} files; give one")
         output = outputs[0]
     rows = _rows(config)
+    empty = [number for number, row in enumerate(rows, 1) if not row["text"].strip()]
+    if empty:
+        one = "--text is empty; what is told of it"
+        several = f"{config.input_file}: {len(empty)} lines have no text (the first: line {empty[0]}); what is told of them"
+        logging.warning("%s is what the model says of nothing", one if config.input_file is None else several)
     predictor = Predictor(config.saved_model)
     results: list[dict[str, Any]] = []
     for first in range(0, len(rows), _BATCH_SIZE):

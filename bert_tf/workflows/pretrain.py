@@ -1,4 +1,4 @@
-"""Pre-training: masked TFRecords -> checkpoints, eval_results.txt and the encoder as a SavedModel."""
+"""Pre-training: TFRecords of examples -> checkpoints, eval_results.txt and the encoder as a SavedModel."""
 
 import dataclasses
 import math
@@ -44,7 +44,7 @@ def run(config: PretrainConfig) -> dict[str, Any]:
         config,
         model_config,
         lambda policy, fuse: PretrainingModel(model_config, config.use_nsp, config.recompute, fuse, dtype=policy),
-        losses.PRETRAINING,
+        losses.PRETRAINING if config.objective == "masked_lm" else losses.NEXT_TOKEN,
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,
         last_step=config.stop_at_step or config.num_train_steps,
@@ -106,19 +106,38 @@ def _first_manifest(config: PretrainConfig) -> Manifest | None:
 
 
 def _model_config(config: PretrainConfig, vocab: Vocabulary | None) -> BertConfig:
+    start = run_directory.start_of(config)
     if config.bert_config_file is not None:
-        model_config = model_folder.read_config(config.bert_config_file)
+        source = config.bert_config_file
+        model_config = model_folder.read_config(source)
     elif config.model_size is not None:
         if vocab is None:
             raise InputError("--model_size needs --vocab_file, for the size of the token table")
-        model_config = BertConfig.of_size(config.model_size, len(vocab))
+        source, model_config = None, BertConfig.of_size(config.model_size, len(vocab))
     else:
-        start = run_directory.start_of(config)
         if start is None:
             raise InputError("no model: give --bert_config_file, or --model_size with --vocab_file")
-        model_config = model_folder.read_config(model_folder.find_config(start))
+        source = model_folder.find_config(start)
+        model_config = model_folder.read_config(source)
     model_folder.check_fits(model_config, vocab, config.max_seq_length)
+    model_config = _with_direction(model_config, source, start, config.objective)
     return model_config if vocab is None else dataclasses.replace(model_config, do_lower_case=_casing(config, model_config, vocab))
+
+
+def _with_direction(model_config: BertConfig, source: str | None, start: str | None, objective: str) -> BertConfig:
+    """Returns the config with the attention of the objective; weights to start from must have been trained with it.
+
+    Raises:
+      InputError: They were not; or the config, of the file `source`, says otherwise.
+    """
+    left_to_right = objective == "next_token"
+    if model_config.left_to_right and not left_to_right:
+        raise InputError(f"{source}: left_to_right is true, but objective is {objective}; give --objective=next_token, or another model")
+    model_config = dataclasses.replace(model_config, left_to_right=left_to_right)
+    if start is not None:
+        other = "masked_lm" if left_to_right else "next_token"
+        model_folder.check_direction(start, model_config, f"give --objective={other} with its data, or another checkpoint")
+    return model_config
 
 
 def _casing(config: PretrainConfig, model_config: BertConfig, vocab: Vocabulary) -> bool:

@@ -1,7 +1,7 @@
 """The Beam engine of create_pretraining_data: runs the pipeline on the runner that --beam_args names, and takes over what it made.
 
 The workers write into a folder beside the first output file, or under --work_dir, which all of them must reach. It has a name of its own
-for each run and goes when the run ends, however it ends short of `kill -9`. Imports apache_beam, which is an extra.
+for each run and goes when the run ends; after a `kill -9`, when the next one starts. Imports apache_beam, which is an extra.
 """
 
 import contextlib
@@ -10,23 +10,22 @@ import logging as python_logging
 import os
 import re
 import shlex
-import uuid
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
-import tensorflow as tf
 from absl import logging
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineRunner, PipelineState, create_runner
 
-from bert_tf.data.files import make_folder, move_into_place
+from bert_tf.data.files import move_into_place
 from bert_tf.data.json_files import read_json
 from bert_tf.data.part_records import examples_of_outputs
+from bert_tf.data.run_folder import run_folder
 from bert_tf.errors import InputError, one_line
 from bert_tf.pretraining.tally import Tally
 from bert_tf.workflows.pretraining_job import Job, Made
 from bert_tf.workflows.pretraining_pipeline import build
-from bert_tf.workflows.pretraining_text import text_form, warn_of_text
+from bert_tf.workflows.pretraining_text import warn_of_text
 
 # How a worker's InputError comes back from a runner elsewhere: in the text of a traceback. And what Beam adds to every error.
 _MISTAKE = re.compile(r"bert_tf\.errors\.\w+: (.*?)(?:\n|\\n|$)")
@@ -40,13 +39,10 @@ def made_by_pipeline(job: Job) -> Iterator[Made]:
     Raises:
       InputError: Options that name no runner, files that the workers cannot reach; and what a worker finds wrong with the input.
     """
-    text_form(job.config)  # that a library is missing is told before anything is started
     runner, options = _runner(job.config.beam_args)
     _check_reach(type(runner).__name__, [*job.inputs, *job.outputs])
-    folder = _folder(job)
-    summary_path = f"{folder}/summary.json"
-    make_folder(folder)
-    try:
+    with run_folder(_stem(job)) as folder:
+        summary_path = f"{folder}/summary.json"
         pipeline = beam.Pipeline(runner=runner, options=options)
         build(pipeline, job, folder, summary_path)
         logging.info("running the pipeline by %s; unfinished files are in %s", type(runner).__name__, folder)
@@ -60,9 +56,6 @@ def made_by_pipeline(job: Job) -> Iterator[Made]:
                 move_into_place(path, output)
 
         yield Made(counts, tally, examples_of_outputs(tally.examples, len(job.outputs)), move_out)
-    finally:
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.rmtree(folder)
 
 
 def _runner(beam_args: str | None) -> tuple[PipelineRunner, PipelineOptions]:
@@ -96,13 +89,13 @@ def _check_reach(runner: str, paths: Sequence[str]) -> None:
         raise InputError(f"{here[0]}: Dataflow's workers cannot reach this machine's files; give gs:// paths")
 
 
-def _folder(job: Job) -> str:
-    """Returns where the run's unfinished files go."""
+def _stem(job: Job) -> str:
+    """Returns how the path of the folder for unfinished files begins."""
     output, work_dir = job.outputs[0], job.config.work_dir
     parent = work_dir if work_dir is not None else output.rpartition("/")[0] or "."
     if "://" not in parent:
         parent = os.path.abspath(parent)
-    return f"{parent.rstrip('/')}/{os.path.basename(output)}.beam-{uuid.uuid4().hex[:8]}"
+    return f"{parent.rstrip('/')}/{os.path.basename(output)}.beam"
 
 
 def _run(pipeline: beam.Pipeline) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bert_tf.config import CreatePretrainingDataConfig
+from bert_tf.data.text_form import TextForm
 from bert_tf.pretraining.parts import ExampleRules, PartPlan
 from bert_tf.pretraining.tally import Tally
 from bert_tf.text.vocab import Vocabulary
@@ -25,6 +26,7 @@ class Job:
       vocab: The vocabulary.
       do_lower_case: Whether text is lower-cased.
       rules: What examples are made by.
+      form: What the lines of the text are.
     """
 
     config: CreatePretrainingDataConfig
@@ -33,6 +35,12 @@ class Job:
     vocab: Vocabulary
     do_lower_case: bool
     rules: ExampleRules
+    form: TextForm
+
+    @property
+    def num_ids(self) -> int:
+        """How many ids there are to tell apart in the tokenized text."""
+        return self.form.num_ids(len(self.vocab))
 
     @property
     def part_pieces(self) -> int:

@@ -28,7 +28,7 @@ from bert_tf.data.part_text import fragments_of, guests_of, part_text
 from bert_tf.data.text_files import read_blocks
 from bert_tf.pretraining.tally import Tally
 from bert_tf.workflows.pretraining_job import Job
-from bert_tf.workflows.pretraining_text import block_size, check_text, text_form
+from bert_tf.workflows.pretraining_text import block_size, check_text
 
 # The one key of what comes together in one place: notes and names of files, some hundred bytes for each block, part or output file.
 _ALL = 0
@@ -120,7 +120,7 @@ class _Tokenize(beam.DoFn):
     """(key, block of text) -> (key, block of ids)."""
 
     def __init__(self, job: Job):
-        self._arguments = job.vocab, job.do_lower_case, text_form(job.config)
+        self._arguments = job.vocab, job.do_lower_case, job.form
 
     def setup(self):
         self._tokenizer = BlockTokenizer(*self._arguments)
@@ -159,25 +159,25 @@ class _SendText(beam.DoFn):
     """(key, cut block, its place) -> (part, fragment of text)."""
 
     def __init__(self, job: Job):
-        self._vocab_size, self._part_pieces, self._use_nsp = len(job.vocab), job.part_pieces, job.config.use_nsp
+        self._num_ids, self._part_pieces, self._use_nsp = job.num_ids, job.part_pieces, job.config.use_nsp
 
     def process(self, informed):
         _, block, (before, plan, num_documents) = informed
-        yield from fragments_of(block, before, plan, self._vocab_size)
+        yield from fragments_of(block, before, plan, self._num_ids)
         if self._use_nsp:
-            yield from guests_of(block, before, plan, num_documents, self._part_pieces, self._vocab_size)
+            yield from guests_of(block, before, plan, num_documents, self._part_pieces, self._num_ids)
 
 
 class _MakePart(beam.DoFn):
     """(part, its fragments) -> (part, `Part`)."""
 
     def __init__(self, job: Job, folder: str):
-        self._vocab_size, self._rules, self._folder = len(job.vocab), job.rules, folder
+        self._num_ids, self._rules, self._folder = job.num_ids, job.rules, folder
         self._num_outputs, self._compress = len(job.outputs), job.config.compress
 
     def process(self, gathered):
         number, fragments = gathered
-        corpus, stretches = part_text(fragments, self._vocab_size)
+        corpus, stretches = part_text(fragments, self._num_ids)
         contents, tally = part_contents(corpus, stretches, number, self._rules, self._num_outputs, self._compress)
         yield number, Part(write_part(self._folder, number, contents), tuple(map(len, contents)), tally)
 

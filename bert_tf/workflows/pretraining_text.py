@@ -8,14 +8,15 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import CreatePretrainingDataConfig
-from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm
+from bert_tf.data.block_tokenizer import BlockTokenizer
 from bert_tf.data.progress import Progress
 from bert_tf.data.spool import SpoolWriter
-from bert_tf.data.text_files import TextBlock, read_blocks, total_bytes
+from bert_tf.data.text_blocks import TextBlock
+from bert_tf.data.text_files import read_all_blocks, total_bytes
+from bert_tf.data.text_form import TextForm
 from bert_tf.data.workers import default_num_processes, run_in_order
 from bert_tf.errors import InputError
 from bert_tf.text.sentences import sentence_splitter
-from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows.pretraining_job import Job
 
 # Text that one process has tokenized before others would have started TensorFlow.
@@ -29,50 +30,40 @@ CJK_WARNING = 0.30
 _BLOCK_SHARE = 32
 
 
-def fill_spool(
-    config: CreatePretrainingDataConfig, inputs: Sequence[str], vocab: Vocabulary, do_lower_case: bool, folder: str, stretch_pieces: int
-) -> SpoolWriter:
+def fill_spool(job: Job, folder: str) -> SpoolWriter:
     """Tokenizes what is not yet in the folder's spool and returns its writer, which is whole.
-
-    Args:
-      config: The run's flags.
-      inputs: The text files.
-      vocab: The vocabulary.
-      do_lower_case: Whether text is lower-cased.
-      folder: Where the spool is, or comes to be.
-      stretch_pieces: Pieces of a stretch of a long document.
 
     Raises:
       InputError: A file that cannot be read, or is not what the flags say.
     """
-    form, block_bytes = text_form(config), block_size(config)
-    identity = [[_stamp(path) for path in inputs], vocab.sha256, do_lower_case, vars(form), block_bytes, stretch_pieces]
-    writer = SpoolWriter(folder, identity, len(vocab))
+    form, inputs, vocab, block_bytes = job.form, job.inputs, job.vocab, block_size(job.config)
+    identity = [[_stamp(path) for path in inputs], vocab.sha256, job.do_lower_case, vars(form), block_bytes, job.stretch_pieces]
+    writer = SpoolWriter(folder, identity, job.num_ids)
     if writer.is_whole:
         logging.info("%s: going on with the text that was tokenized before", folder)
         return writer
     if writer.num_blocks:
         logging.info("%s: going on with %d documents that were tokenized before", folder, writer.counts["documents"])
     num_bytes = total_bytes(inputs)
-    num_processes = (config.num_processes or default_num_processes()) if num_bytes > WORTH_PROCESSES_BYTES else 1
+    num_processes = (job.config.num_processes or default_num_processes()) if num_bytes > WORTH_PROCESSES_BYTES else 1
     with Progress(num_bytes, "B", "tokenizing") as progress:
-        blocks = _blocks(inputs, block_bytes)
+        blocks = read_all_blocks(inputs, block_bytes)
         for block in islice(blocks, writer.num_blocks):
             progress.advance(block.num_read)
         progress.start_clock()
         told, sent = _noted(blocks)
-        for tokenized in run_in_order(BlockTokenizer, (vocab, do_lower_case, form), told, num_processes):
+        for tokenized in run_in_order(BlockTokenizer, (vocab, job.do_lower_case, form), told, num_processes):
             path, num_read = sent.pop(0)
             writer.add(tokenized, path)
             progress.note(f"{writer.counts['documents']:,} documents")
             progress.advance(num_read)
-    writer.finish(stretch_pieces)
+    writer.finish(job.stretch_pieces)
     return writer
 
 
 def text_form(config: CreatePretrainingDataConfig) -> TextForm:
-    """Returns what the input files hold; that a library to read them is not installed is told here, not by every process."""
-    form = TextForm(config.input_format, config.text_field, config.language if config.split_sentences else None)
+    """Returns what the lines of the text are, by the flags; that a library to read them is not installed is told here, before any work."""
+    form = TextForm(config.input_format, config.text_field, config.language if config.split_sentences else None, config.word_segments)
     if form.language:
         sentence_splitter(form.language)
     return form
@@ -107,12 +98,12 @@ def warn_of_text(counts: Mapping[str, int], sentences_of_file: Mapping[str, int]
             100 * unk_rate(counts),
             job.vocab.source,
         )
-    if job.config.do_whole_word_mask:
+    if job.config.do_whole_word_mask and not job.config.word_segments:
         cjk_rate = counts["cjk"] / counts["tokens"]
         if cjk_rate > CJK_WARNING:
             logging.warning(
                 "%.0f %% of the text's pieces are single Chinese characters, each a word to the tokenizer: do_whole_word_mask changes "
-                "nothing for them",
+                "nothing for them; give text that is cut into words by spaces, and --word_segments",
                 100 * cjk_rate,
             )
 
@@ -120,11 +111,6 @@ def warn_of_text(counts: Mapping[str, int], sentences_of_file: Mapping[str, int]
 def unk_rate(counts: Mapping[str, int]) -> float:
     """Returns the share of the text's pieces that are [UNK]."""
     return round(counts["unknown"] / counts["tokens"], 6)
-
-
-def _blocks(paths: Sequence[str], block_bytes: int) -> Iterator[TextBlock]:
-    for path in paths:
-        yield from read_blocks(path, block_bytes)
 
 
 def _noted(blocks: Iterable[TextBlock]) -> tuple[Iterator[TextBlock], list[tuple[str, int]]]:

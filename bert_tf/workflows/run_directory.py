@@ -37,7 +37,7 @@ _WRITTEN = {
     "pretrain": (RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", EVAL_RESULTS),
     "finetune": (
         *(RECORD, RUN_RECORD, EVALUATIONS, "checkpoint", "bert_config.json", "vocab.txt", "labels.txt", "thresholds.txt"),
-        EVAL_RESULTS,
+        *("tuned_thresholds.json", EVAL_RESULTS),
         *dict.fromkeys(file_of(name, split) for task in TASKS for split in task.table.files for name in _WRITTEN_OF_SETS[role(split)]),
     ),
     "squad": (
@@ -211,7 +211,7 @@ def recorded_config(folder: str) -> dict[str, Any]:
     record = os.path.join(folder, RECORD)
     if not tf.io.gfile.exists(record):
         raise InputError(f"{folder}: has no {RECORD}; give the --output_dir of a training")
-    return _read_record(record)["config"]
+    return _read_record(record, "give the --output_dir of another training")["config"]
 
 
 def _holds(path: str, text: str) -> bool:
@@ -238,7 +238,7 @@ def check_schedule(config: configs.TrainingConfig, folder: str) -> None:
             )
 
 
-def _read_record(record: str) -> dict[str, Any]:
+def _read_record(record: str, mend: str = "give another --output_dir, or --overwrite_output_dir to start again") -> dict[str, Any]:
     with tf.io.gfile.GFile(record) as file:
         try:
             content = json.loads(file.read())
@@ -249,7 +249,7 @@ def _read_record(record: str) -> dict[str, Any]:
                 "data": dict(content.get("data", {})),
             }
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(f"{record}: is damaged; give another --output_dir, or --overwrite_output_dir to start again") from error
+            raise InputError(f"{record}: is damaged; {mend}") from error
 
 
 def _check_places(folder: str, workflow: str, files: Mapping[str, str], is_new: bool) -> None:

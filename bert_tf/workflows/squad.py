@@ -19,12 +19,13 @@ from bert_tf.serving.export import export
 from bert_tf.serving.question_answering import QuestionAnsweringModule
 from bert_tf.squad.questions import Question
 from bert_tf.squad.windows import AnswerCounts, Window, Windower
+from bert_tf.text.casing import warn_of_letters_taken_apart
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.training.selection import Scoring
-from bert_tf.workflows import null_threshold, run_directory
-from bert_tf.workflows.answering import Answering, fingerprint, read_questions, tuned_before, weights_of
-from bert_tf.workflows.epochs import Examined, batches_by_length, num_train_steps, vocabulary_and_model
+from bert_tf.workflows import null_threshold, run_directory, tuned
+from bert_tf.workflows.answering import Answering, fingerprint, read_questions, texts_of
+from bert_tf.workflows.epochs import Examined, batches_by_length, check_start, num_train_steps, vocabulary_and_model
 from bert_tf.workflows.training_run import TrainingRun, open_run
 
 # Questions to ask a fresh export, one of them on many windows, so that what was written is known to answer as the model does.
@@ -77,8 +78,8 @@ def run(config: SquadConfig) -> dict[str, Any]:
             logits = answering.logits(training)
             predictions = answering.predictions(logits)
             best = answering.best_thresholds(predictions) if config.do_eval else {}
-            tuned = functools.partial(tuned_before, config, training)
-            threshold = answering.threshold(best, training.folder, weights_of(config, training), tuned)
+            tuned_before = functools.partial(tuned.before, config, training, null_threshold.NAME, null_threshold.is_sound)
+            threshold = answering.threshold(best, training.folder, tuned.weights_of(config, training), tuned_before)
             answering.write_logits(training.folder, logits, training.step, predictions, threshold)
             if config.do_eval:
                 results |= answering.scores(predictions, threshold) | best | {"global_step": training.step}
@@ -115,12 +116,15 @@ class _Prepared(NamedTuple):
 def _prepared(config: SquadConfig) -> _Prepared:
     if not (config.do_train or config.do_predict or config.do_eval or config.do_export):
         raise InputError("nothing to do: give at least one of --do_train, --do_predict, --do_eval and --do_export")
+    check_start(config)
     vocab, model_config = vocabulary_and_model(config)
     tokenizer = WordPieceTokenizer(vocab, bool(model_config.do_lower_case))
     windower = Windower(tokenizer, config.max_seq_length, config.doc_stride, config.max_query_length)
     asks = config.do_predict or config.do_eval or (config.do_train and config.eval_steps > 0)
     answering = Answering(config, windower) if asks else None
     training_questions = read_questions(config.train_file, config.version_2_with_negative) if config.do_train else []
+    if windower.lower_cases:
+        warn_of_letters_taken_apart(texts_of(training_questions), config.train_file or "")
     return _Prepared(vocab, model_config, windower, answering, training_questions)
 
 
@@ -138,7 +142,7 @@ def _training_windows(config: SquadConfig, windower: Windower, questions: Sequen
     """Returns the windows to train on, the questions in the original's order: shuffled by the seed.
 
     Raises:
-      InputError: With --strict, an answer that is not where the file says.
+      InputError: With --strict, an answer that is not where the file says; or no question is left.
     """
     shuffled = list(questions)
     random.Random(config.random_seed).shuffle(shuffled)
@@ -155,6 +159,8 @@ def _training_windows(config: SquadConfig, windower: Windower, questions: Sequen
         logging.warning("%s", message)
         for place in counts.examples[kind] if config.verbose_logging else ():
             logging.info("  %s", place)
+    if config.do_train and not windows:
+        raise InputError(f"{config.train_file}: none of its {len(questions)} questions can be trained on; mend the file")
     if config.do_train and config.version_2_with_negative and not any(question.is_impossible for question in questions):
         logging.warning(
             "%s: has no unanswerable question (is_impossible), so the model will not learn when not to answer", config.train_file
@@ -184,9 +190,9 @@ def _scoring(config: SquadConfig, training: TrainingRun, answering: Answering | 
 def _export(config: SquadConfig, training: TrainingRun, model_config: BertConfig, vocab: Vocabulary, files: Mapping[str, str]) -> str:
     threshold = None
     if config.version_2_with_negative:
-        threshold, tuned = config.null_score_diff_threshold, tuned_before(config, training)
+        threshold, found = config.null_score_diff_threshold, tuned.before(config, training, null_threshold.NAME, null_threshold.is_sound)
         if threshold is None:
-            threshold = 0.0 if tuned is None else tuned["threshold"]
+            threshold = 0.0 if found is None else float(found[null_threshold.FIELD])
         files = {**files, null_threshold.NAME: null_threshold.to_json(threshold)}
     module = QuestionAnsweringModule(
         doc_stride=config.doc_stride,

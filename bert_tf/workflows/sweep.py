@@ -19,6 +19,7 @@ from bert_tf.config import EpochsConfig, FinetuneConfig, Setting, SquadConfig, S
 from bert_tf.data import saved_logits
 from bert_tf.data.files import make_folder
 from bert_tf.errors import InputError, Preempted
+from bert_tf.serving.export import has_export
 from bert_tf.training.checkpoints import latest_checkpoint
 from bert_tf.workflows import finetune, run_directory, squad, sweep_record, sweep_table
 from bert_tf.workflows.epochs import Examined
@@ -32,6 +33,8 @@ _WORKFLOWS = {FinetuneConfig: finetune, SquadConfig: squad}
 _LOGITS = {FinetuneConfig: saved_logits.EVAL_LOGITS, SquadConfig: saved_logits.PREDICT_LOGITS}
 # A run whose sweep was killed saves a checkpoint and ends; a new sweep waits for it as long as this.
 _PATIENCE_SECS = 600.0
+# Most characters of a run's name: file systems take 255 bytes, and its log has a longer one.
+_LONGEST_NAME = 200
 # What is thrown away of a run that is not the best: what takes room and is made again by the same command.
 _LARGE = re.compile(r"model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|checkpoint|train\.tf_record")
 
@@ -92,7 +95,7 @@ def plan(config: SweepConfig, base: EpochsConfig) -> list[Planned]:
     for setting in settings:
         for seed in range(base.random_seed, base.random_seed + config.restarts):
             told = [f"{name}-{re.sub('[^A-Za-z0-9.+-]+', '_', str(value))}" for name, value in (setting | {"seed": seed}).items()]
-            name = "_".join([f"{len(runs) + 1:0{digits}d}", *told])
+            name = "_".join([f"{len(runs) + 1:0{digits}d}", *told])[:_LONGEST_NAME]
             one = with_setting(base, setting, seed, os.path.join(config.output_dir, name))
             runs.append(Planned(name, setting, dataclasses.replace(one, do_export=False)))
     return runs
@@ -168,7 +171,10 @@ def _export(config: SweepConfig, runs: Sequence[Planned], record: Record) -> Non
         return
     planned = next(planned for planned in runs if planned.name == best.name)
     folder = planned.config.output_dir
-    if tf.io.gfile.isdir(os.path.join(folder, "export")) or latest_checkpoint(folder) is None:
+    if has_export(os.path.join(folder, "export")):
+        return
+    if latest_checkpoint(folder) is None:
+        logging.warning("%s: its checkpoint is gone, so it is not exported", planned.name)
         return
     ended = run_apart(config.script, to_flags(dataclasses.replace(planned.config, do_export=True)), _log_path(folder))
     if ended.was_stopped:

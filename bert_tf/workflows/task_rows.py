@@ -13,10 +13,11 @@ from bert_tf.convert.files import find_checkpoint
 from bert_tf.data.rows import MissingSplit, read_raw_rows, read_rows, read_tfds_rows
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import CHOOSE, MULTILABEL, REGRESS, TAG, split_labels
+from bert_tf.tasks.answers import CHOOSE, MULTILABEL, REGRESS, TAG, UNLABELLED
 from bert_tf.tasks.choices import numbered
 from bert_tf.tasks.column_files import LAST_COLUMN
 from bert_tf.tasks.entities import to_iob2
+from bert_tf.tasks.label_sets import split_labels
 from bert_tf.tasks.spec import COLUMNS, CSV, JSONL, SPLITS, TRAIN, TSV, Columns, Row, TableFile, TableSource, TaskSpec
 from bert_tf.tasks.table import find_task, is_known
 from bert_tf.tasks.tags import ENTITY_METRICS, complete_tags, has_entities
@@ -186,6 +187,11 @@ def _learned_labels(config: FinetuneConfig, source: TableSource) -> tuple[str, .
         raise InputError(f"{path}: {found}, from which nothing can be learned; check --label_column")
     if len(counts) > _MANY_LABELS:
         logging.warning("%s: %d different labels in %d rows; is %r the right column?", path, len(counts), len(raw), config.label_column)
+    for label in UNLABELLED:
+        if label in counts and config.kind != TAG:
+            logging.warning(
+                "%s: %r is taken for a label; if its %d rows are unlabelled, leave them out or give --labels", path, label, counts[label]
+            )
     labels = complete_tags(counts) if config.kind == TAG else tuple(sorted(counts))
     what = "tokens" if config.kind == TAG else "rows"
     told = ", ".join(f"{label} ({counts[label]} {what})" for label in labels[:_MANY_LABELS])
@@ -196,9 +202,12 @@ def _learned_labels(config: FinetuneConfig, source: TableSource) -> tuple[str, .
 def _check_labels(labels: Sequence[str], config: FinetuneConfig) -> None:
     """Checks that labels can stand in labels.txt and in a column."""
     separator = config.label_separator if config.kind == MULTILABEL else "\n"
+    where = f"{config.train_file}: " if config.labels is None and config.do_train else ""
     for label in labels:
         if not label or any(character in label for character in ("\n", "\t", separator)):
-            raise InputError(f"label {label!r} is empty, or holds a tab, a line break or the separator of labels; give it another name")
+            raise InputError(
+                f"{where}label {label!r} is empty, or holds a tab, a line break or the separator of labels; give it another name"
+            )
 
 
 def _stored_lines(start: str | None, name: str) -> tuple[str, ...] | None:
@@ -211,9 +220,11 @@ def _stored_lines(start: str | None, name: str) -> tuple[str, ...] | None:
 
 
 def _thresholds(config: FinetuneConfig, labels: Sequence[str], start: str | None) -> tuple[float, ...]:
-    """Returns from which probability each label is given: what the flag says, else what is stored with a trained model."""
+    """Returns from which probability each label is given: what the flag says, else what was given to the trained model, or to this run."""
     thresholds = config.thresholds()
-    if thresholds is None and not config.do_train:
+    if config.do_train:
+        start = config.output_dir if tf.io.gfile.isdir(config.output_dir) and not config.overwrite_output_dir else None
+    if thresholds is None:
         stored: Iterable[str] = _stored_lines(start, THRESHOLDS_NAME) or ()
         try:
             thresholds = tuple(float(line) for line in stored) or None

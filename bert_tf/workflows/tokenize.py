@@ -7,11 +7,11 @@ from typing import Any
 
 from bert_tf.config import TokenizeConfig
 from bert_tf.data.files import atomic_write, output_files
-from bert_tf.data.json_lines import text_of_line
 from bert_tf.data.progress import Progress
 from bert_tf.data.text_files import read_lines, total_bytes
 from bert_tf.errors import InputError
 from bert_tf.text.casing import resolve_do_lower_case
+from bert_tf.text.json_lines import text_of_line
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.text.wordpiece import WordPieceTokenizer
 from bert_tf.text.wordpiece_fast import bulk_tokenizer

@@ -14,10 +14,9 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.config import BertConfig, TrainingConfig
-from bert_tf.convert.load import load_weights
 from bert_tf.convert.names import GLOBAL_STEP, model_state, training_state
 from bert_tf.data.batches import Batches
-from bert_tf.errors import DamagedCheckpoint, InputError
+from bert_tf.errors import InputError
 from bert_tf.modeling.losses import Objective
 from bert_tf.training import memory, precision, record, strategy
 from bert_tf.training.checkpoints import Checkpoints, checkpoint_steps
@@ -28,7 +27,8 @@ from bert_tf.training.optimizer import WORTH_COMPILING, AdamWeightDecay, CosineS
 from bert_tf.training.record import Throughput
 from bert_tf.training.selection import Scoring, Selection, best_checkpoint, forget
 from bert_tf.training.step import StepOptions, TrainStep
-from bert_tf.workflows import model_folder, run_directory
+from bert_tf.workflows import run_directory
+from bert_tf.workflows.starting_point import restore, restore_best
 
 
 @dataclass
@@ -37,7 +37,8 @@ class TrainingRun:
 
     Attributes:
       model: The model, its weights loaded.
-      step: How many steps it has been trained for.
+      step: How many steps its weights have been trained for.
+      is_own: Whether the weights are the run's own, not those of --init_checkpoint as they are.
       folder: Where results go: --output_dir, and for a worker other than the chief a folder that is thrown away.
       is_chief: Whether this process is the one that exports.
       static_shapes: Whether all batches must have one shape: on a TPU.
@@ -46,6 +47,7 @@ class TrainingRun:
 
     model: keras.Model
     step: int
+    is_own: bool
     folder: str
     is_chief: bool
     static_shapes: bool
@@ -77,7 +79,7 @@ class TrainingRun:
             self._train(batches(), selection)
             best = None if selection is None else self._best(selection)
         if best is not None and best != self._checkpoints.prefix(self.step):
-            self.step = _restore_best(self._checkpoints, best)
+            self.step = restore_best(self._checkpoints, best)
 
     def _selection(self, scoring: Scoring) -> Selection:
         """Returns the run's evaluations so far, with the one made up for that a kill prevented."""
@@ -190,26 +192,17 @@ def open_run(
         config, model_config, make_model, objective, num_train_steps, num_warmup_steps, devices
     )
     checkpoints = Checkpoints(config.output_dir, state, config.keep_checkpoint_max if is_chief else 0)
-    step = _restore(config, model, checkpoints, newest, continue_from, last_step, need_heads)
+    step, told = restore(config, model, checkpoints, newest, continue_from, last_step, need_heads)
     with contextlib.ExitStack() as stack:
         folder = config.output_dir if is_chief else stack.enter_context(tempfile.TemporaryDirectory())
         if config.do_train and is_chief:
             stack.enter_context(run_directory.begun(config, identity, files, newest))
+        if told:  # not before another run in the directory has been looked for
+            logging.info("%s", told)
+        is_own = config.do_train or newest is not None or continue_from is not None
         yield TrainingRun(
-            model,
-            step,
-            folder,
-            is_chief,
-            strategy.is_tpu(devices),
-            num_micro_batches,
-            make_model,
-            Evaluator(model, objective, devices),
-            devices,
-            config,
-            identity,
-            last_step,
-            trainer,
-            checkpoints,
+            *(model, step, is_own, folder, is_chief, strategy.is_tpu(devices), num_micro_batches, make_model),
+            *(Evaluator(model, objective, devices), devices, config, identity, last_step, trainer, checkpoints),
         )
 
 
@@ -247,52 +240,6 @@ def _build(
         state = training_state(optimizer.variables, optimizer.m, optimizer.v, layers, global_step)
         state |= {} if loss_scale is None else loss_scale.state()
     return model, trainer, state, num_micro_batches
-
-
-def _restore(
-    config: TrainingConfig,
-    model: keras.Model,
-    checkpoints: Checkpoints,
-    newest: str | None,
-    continue_from: str | None,
-    last_step: int,
-    need_heads: bool,
-) -> int:
-    """Loads what the run starts from and returns its step: its own newest checkpoint, another run's state, or weights at step 0."""
-    best = best_checkpoint(config.output_dir) if newest is not None and not config.do_train else None
-    if best is not None:
-        return _restore_best(checkpoints, best)
-    if newest is not None:
-        prefix, step = checkpoints.restore_newest()
-        logging.info("going on from %s" if config.do_train else "weights of %s", prefix)
-        return step
-    if continue_from is not None:
-        prefix = model_folder.checkpoint_prefix(continue_from)
-        step = checkpoints.restore(prefix, "give another --continue_from")
-        run_directory.check_schedule(config, os.path.dirname(prefix))
-        if config.do_train and step >= last_step:
-            raise InputError(
-                f"{prefix}: is at step {step} already, and this run ends at step {last_step}; give it as --init_checkpoint to start a new "
-                "schedule"
-            )
-        logging.info("going on from %s at step %d of its schedule", prefix, step)
-        return step
-    if config.init_checkpoint is not None:
-        logging.info("%s", load_weights(model, config.init_checkpoint, config.allow_partial, need_heads))
-    elif not config.do_train:
-        raise InputError(f"{config.output_dir}: holds no checkpoint; give --do_train, or an --init_checkpoint")
-    return 0
-
-
-def _restore_best(checkpoints: Checkpoints, best: str) -> int:
-    """Loads the checkpoint that was evaluated best, or the newest sound one where it is damaged, and returns its step."""
-    try:
-        step = checkpoints.restore(best, "taking the newest")
-    except DamagedCheckpoint as error:
-        logging.warning("%s", error)
-        return checkpoints.restore_newest()[1]
-    logging.info("weights of %s, which was evaluated best", best)
-    return step
 
 
 def _optimizer(

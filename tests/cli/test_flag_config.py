@@ -252,6 +252,10 @@ flag_config.run_script(DemoConfig, "played", "doc", ["played"])
         ("open('nowhere/x.txt')", 1, "error: nowhere/x.txt: No such file or directory"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 75, "stopped by SIGTERM; start the same command again"),
+        (  # while something is read whose damage is told in exceptions of any kind
+            "import os, signal\n    try:\n        os.kill(os.getpid(), signal.SIGTERM)\n    except Exception:\n        pass",
+            *(75, "stopped by SIGTERM; start the same command again"),
+        ),
         ("raise RuntimeError('a fault of ours')", 1, "RuntimeError: a fault of ours"),
     ],
 )

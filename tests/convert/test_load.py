@@ -43,7 +43,14 @@ def test_whole_model_and_report(checkpoint, arrays):
     assert report.unused == ("cls/squad/output_bias", "cls/squad/output_weights", "my_head", "output_bias", "output_weights")
     first, *rest = str(report).splitlines()
     assert first.endswith("bert_model.ckpt: read 46 variables (39 of the encoder, 5 of the head masked_lm, 2 of the head next_sentence)")
-    assert rest == ["  in the file but not used (5): cls/squad/output_bias, cls/squad/output_weights, my_head, output_bias, output_weights"]
+    assert rest == ["  in the file too, for other tasks: 4 variables", "  in the file but not used (1): my_head"]
+    assert report.other_heads == ("cls/squad/output_bias", "cls/squad/output_weights", "output_bias", "output_weights")
+    assert report.step == 0
+
+
+def test_the_step_that_the_file_tells(checkpoint):
+    assert load_weights(BertEncoder(CONFIG), checkpoint(global_step=np.int64(36))).step == 36
+    assert load_weights(BertEncoder(CONFIG), checkpoint(global_step=np.ones(3, np.int64))).step == 0  # something else of that name
 
 
 def test_an_encoder_alone(checkpoint, arrays):
@@ -136,8 +143,8 @@ def test_missing_heads_start_fresh_and_are_named(checkpoint):
 def test_a_fine_tuned_classifier(checkpoint, arrays):
     model = ClassificationModel(CONFIG, num_labels=2)
     report = load_weights(model, checkpoint(), need_heads=True)
-    np.testing.assert_array_equal(model.classifier.output_weights.numpy(), arrays["classifier/output_weights"])
-    np.testing.assert_array_equal(model.classifier.output_bias.numpy(), arrays["classifier/output_bias"])
+    np.testing.assert_array_equal(model.output_layer.output_weights.numpy(), arrays["classifier/output_weights"])
+    np.testing.assert_array_equal(model.output_layer.output_bias.numpy(), arrays["classifier/output_bias"])
     assert all(name.startswith("cls/") for name in report.unused)
 
 
@@ -145,8 +152,8 @@ def test_a_fine_tuned_squad_model(checkpoint, arrays):
     model = QuestionAnsweringModel(CONFIG)
     report = load_weights(model, checkpoint(), need_heads=True)
     assert not report.missing
-    np.testing.assert_array_equal(model.squad.output_weights.numpy(), arrays["squad/output_weights"])
-    np.testing.assert_array_equal(model.squad.output_bias.numpy(), arrays["squad/output_bias"])
+    np.testing.assert_array_equal(model.output_layer.output_weights.numpy(), arrays["squad/output_weights"])
+    np.testing.assert_array_equal(model.output_layer.output_bias.numpy(), arrays["squad/output_bias"])
     with pytest.raises(InputError, match=r"the head squad cannot be read: the file lacks cls/squad/output_bias"):
         load_weights(model, checkpoint(drop=["squad/output_bias"]), need_heads=True)
 

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from bert_tf.data.block_tokenizer import BlockTokenizer, TextForm, json_sentences, text_sentences
-from bert_tf.data.text_files import TextBlock
+from bert_tf.data.block_tokenizer import BlockTokenizer
+from bert_tf.data.text_blocks import TextBlock
+from bert_tf.data.text_form import TextForm, json_sentences, text_sentences
 from bert_tf.errors import InputError
 from bert_tf.pretraining.documents import split_documents
 from bert_tf.text.sentences import sentence_splitter

@@ -35,6 +35,15 @@ def test_the_time_of_compiling_is_left_out_of_the_speed(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines()[-1] == "training: 21 of 101 steps, 1 steps/s, 80 s left"
 
 
+def test_what_was_done_before_counts_and_is_no_part_of_the_speed(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with Progress(100, "steps", "training", done=60) as bar:
+        now[0] += 20
+        bar.advance(20)
+    assert capsys.readouterr().err.splitlines() == ["training: 80 of 100 steps, 1 steps/s, 20 s left"]
+
+
 def test_a_terminal_gets_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
     with Progress(3, "examples", "writing") as bar:

@@ -75,6 +75,9 @@ def test_language(tmp_path, attributes, site, expected):
         ("<html><body></body></html>", r"is no dump of MediaWiki \(its root is <html>\); give a pages-articles dump"),
         (dump(page("A", "Text."))[:-30], r"damaged or cut XML \(.*line 2.*\); get the dump again"),
         (dump(page("A", "Text <b."), page("B", "More.")), r"damaged or cut XML"),
+        (f'<?xml version="1.0" encoding="gbk"?>{dump()}', r"multi-byte encodings are not supported; convert the dump to UTF-8"),
+        (f'<?xml version="1.0" encoding="foo"?>{dump()}', r"unknown encoding: foo; convert the dump to UTF-8"),
+        (dump(page("A", "Text.")) * 2, r"damaged or cut XML \(junk after"),
     ],
 )
 def test_what_is_no_whole_dump_is_one_line(tmp_path, content, message):
@@ -100,6 +103,14 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < (tmp_path / "dump.xml").stat().st_size / 10
+
+
+def test_a_packed_dump_with_a_wrong_byte(tmp_path):
+    packed = bytearray(bz2.compress(dump(*(page(str(number), f"Text {number**9}.") for number in range(2000))).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    (tmp_path / "dump.xml.bz2").write_bytes(packed)
+    with pytest.raises(InputError, match=r"dump\.xml\.bz2: damaged bzip2 file"):
+        list(WikipediaDump(str(tmp_path / "dump.xml.bz2")).articles())
 
 
 @needs_shared

@@ -96,8 +96,9 @@ def is_running(process: int) -> bool:
         return False
 
 
-def test_making_examples_needs_no_tensorflow():
-    code = "import sys, bert_tf.data.part_records; print(sorted({'tensorflow', 'keras', 'absl'} & sys.modules.keys()))"
+@pytest.mark.parametrize("module", ["part_records", "block_words"])
+def test_what_needs_no_tensorflow_in_a_worker(module):
+    code = f"import sys, bert_tf.data.{module}; print(sorted({{'tensorflow', 'keras', 'absl'}} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip() == "[]"
 
 

@@ -86,11 +86,12 @@ def test_scale_and_offset_stay_float32_under_half_precision(fuse):
     class Half(keras.layers.Layer):
         def __init__(self):
             super().__init__(dtype="mixed_bfloat16")
-            self.norm = AddNorm(0.0, 1, fuse, name="norm")
+            self.norm = AddNorm(0.0, 1, name="norm")
             self.norm.build((None, 8))
 
         def call(self, x):
-            return self.norm(tf.cast(x, tf.float32), tf.cast(x, tf.float32), tf.zeros(8), training=True, seed=tf.constant([1, 2]))
+            wide, seed = tf.cast(x, tf.float32), tf.constant([1, 2])
+            return self.norm(wide, wide, tf.zeros(8), training=True, seed=seed, fuse=fuse)
 
     layer, exact = Half(), 1 + 2.0**-12  # which bfloat16 rounds to 1
     layer.norm.gamma.assign(tf.zeros(8))
@@ -98,16 +99,78 @@ def test_scale_and_offset_stay_float32_under_half_precision(fuse):
     np.testing.assert_array_equal(layer(tf.ones([2, 8])), np.full((2, 8), exact, np.float32))
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_dropped_softmax(rate):
+    rng = np.random.default_rng(5)
+    scores, penalty = rng.normal(0, 2, (2, 3, 5, 7)), np.where(rng.random((2, 1, 1, 7)) < 0.3, -10000.0, 0.0)
+    seed = tf.constant([3, 4])
+    mask = fused.dropout_mask(tf.ones(scores.shape, tf.float64), seed, 8, rate)
+    assert (mask.numpy() == 0).any() == bool(rate)
+    expected = with_gradients(lambda scores: tf.nn.softmax(scores + penalty) * mask, scores)  # in float64
+    found = with_gradients(
+        lambda scores: fused.dropped_softmax(scores, tf.constant(penalty, tf.float32), seed, 8, rate), scores.astype(np.float32)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_bias_add():
+    rng = np.random.default_rng(6)
+    x, bias = rng.normal(0, 1, (2, 9, 5)), rng.normal(0, 1, 5)
+    expected = with_gradients(lambda x, bias: x + bias, x, bias)
+    for one, other in zip(with_gradients(fused.bias_add, x.astype(np.float32), bias.astype(np.float32)), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def masks(shape, rate, *seeds_and_salts):
+    """Returns for each (seed, salt) where a mask drops, one after another: bool[places]."""
+    ones = tf.ones(shape)
+    return [fused.dropout_mask(ones, tf.constant(seed), salt, rate).numpy().reshape(-1) == 0 for seed, salt in seeds_and_salts]
+
+
+def far_apart(one, other, rate):
+    """Returns by how many standard deviations two masks agree more often than two that have nothing to do with each other."""
+    chance = rate**2 + (1 - rate) ** 2
+    return abs(np.mean(one == other) - chance) / np.sqrt(chance * (1 - chance) / len(one))
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 @pytest.mark.parametrize("shape", [(400, 333), (7, 31, 613)])
 def test_dropout_drops_its_share_everywhere(rate, shape):
-    dropout = Dropout(rate, salt=4)
-    kept = dropout(tf.ones(shape), training=True, seed=tf.constant([1, 2])).numpy()
-    assert set(np.unique(kept)) == {0.0, np.float32(1 / (1 - round(rate * 2**16) / 2**16))}
-    dropped = (kept == 0).reshape(-1)
+    kept = Dropout(rate, salt=4)(tf.ones(shape), training=True, seed=tf.constant([1, 2])).numpy()
+    assert set(np.unique(kept)) == {0.0, np.float32(1 / (1 - rate))}
+    dropped = kept == 0
     spread = np.sqrt(rate * (1 - rate))
-    for part in (dropped, dropped[::2], dropped[1::2]):
+    flat = dropped.reshape(-1)
+    for part in (flat, flat[::2], flat[1::2], flat[: len(flat) // 2], flat[3::16]):
         assert abs(part.mean() - rate) < 4 * spread / np.sqrt(len(part))
-    # neighbours come from one draw, yet know nothing of each other
-    pairs = dropped[: len(dropped) // 2 * 2].reshape(-1, 2)
-    assert abs(np.corrcoef(pairs[:, 0], pairs[:, 1])[0, 1]) < 4 / np.sqrt(len(pairs))
+    # rows and columns spread as much as chance has it: chi-square divided by its degrees of freedom
+    for axis in range(len(shape)):
+        sums = dropped.sum(axis=axis).reshape(-1)
+        ratio = sums.var() / (shape[axis] * rate * (1 - rate))
+        assert abs(ratio - 1) < 5 * np.sqrt(2 / len(sums))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_masks_of_layers_steps_and_places_have_nothing_in_common(rate):
+    first, *others = masks(
+        (200, 768), rate, ([1, 2], 4), ([1, 2], 5), ([1, 3], 4), ([2, 2], 4), ([2, 1], 4), ([-7, 2**31 - 1], 4), ([0, 0], 0)
+    )
+    for other in others:
+        assert far_apart(first, other, rate) < 4
+    for shift in (1, 2, 3, 16, 64, 768, 2 * 768, 4096):
+        assert far_apart(first[:-shift], first[shift:], rate) < 4
+        for other in others:
+            assert far_apart(first[:-shift], other[shift:], rate) < 4
+
+
+def test_a_mask_is_the_hash_that_it_is_told_to_be():
+    def hashed(word, on_the_way=0):
+        word %= 2**32
+        word = (word ^ word >> 16) * 0x7FEB352D % 2**32
+        word = (word ^ word >> 15 ^ on_the_way) * 0x846CA68B % 2**32
+        return word ^ word >> 16
+
+    before, on_the_way = hashed(11 + hashed(22 + hashed(4))), hashed(22 + hashed(11 + hashed(~4)))
+    (found,) = masks((5, 40), 0.3, ([11, 22], 4))
+    assert found.tolist() == [hashed(place * 0x9E3779B9 + before, on_the_way) < round(0.3 * 2**32) for place in range(200)]

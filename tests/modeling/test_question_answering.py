@@ -22,12 +22,12 @@ def cross_entropy(logits, places):
 
 def test_logits_are_a_product_with_every_vector():
     model = QuestionAnsweringModel(CONFIG)
-    model.squad.output_bias.assign([0.5, -0.25])
+    model.output_layer.output_bias.assign([0.5, -0.25])
     logits = model(BATCH)
     vectors = model.encoder(BATCH)["sequence_output"].numpy()
     for row, (name, bias) in enumerate((("start", 0.5), ("end", -0.25))):
         assert logits[name].shape == (2, 5)
-        np.testing.assert_allclose(logits[name], vectors @ model.squad.output_weights.numpy()[row] + bias, atol=1e-6)
+        np.testing.assert_allclose(logits[name], vectors @ model.output_layer.output_weights.numpy()[row] + bias, atol=1e-6)
 
 
 def test_the_loss_is_the_mean_of_both_ends_padding_included():

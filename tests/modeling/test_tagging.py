@@ -21,9 +21,9 @@ def padded(batch, more):
 
 def test_logits_are_a_product_with_every_vector():
     model = TaggingModel(CONFIG, 3)
-    model.classifier.output_bias.assign([0.5, -0.25, 1.0])
+    model.output_layer.output_bias.assign([0.5, -0.25, 1.0])
     vectors = model.encoder(BATCH)["sequence_output"].numpy()
-    expected = vectors @ model.classifier.output_weights.numpy().T + [0.5, -0.25, 1.0]
+    expected = vectors @ model.output_layer.output_weights.numpy().T + [0.5, -0.25, 1.0]
     np.testing.assert_allclose(model(BATCH)["classifier"], expected, atol=1e-6)
 
 

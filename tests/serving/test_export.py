@@ -14,7 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.data.records import serialize
 from bert_tf.data.schema import CLASSIFICATION
 from bert_tf.errors import InputError
-from bert_tf.serving.export import ExportError, export
+from bert_tf.serving.export import ExportError, export, has_export
 from bert_tf.text.pack import pack
 from bert_tf.text.vocab import Vocabulary
 from tests.conftest import SHARED, needs_shared
@@ -211,3 +211,11 @@ def test_the_graph_of_a_real_vocabulary_is_small(tmp_path):
     module = make_encoder(vocab, dataclasses.replace(CONFIG, vocab_size=len(vocab)))
     path = export(module, str(tmp_path), {}, [])
     assert (Path(path) / "saved_model.pb").stat().st_size < 10e6
+
+
+def test_what_a_killed_export_left_is_none(tmp_path):
+    assert not has_export(str(tmp_path / "export"))
+    (tmp_path / "export" / "partial-1").mkdir(parents=True)
+    assert not has_export(str(tmp_path / "export"))
+    (tmp_path / "export" / "1").mkdir()
+    assert has_export(str(tmp_path / "export"))

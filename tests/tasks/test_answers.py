@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tasks.answers import Number, OneLabel, SomeLabels, Unlabelled, split_labels
+from bert_tf.tasks.answers import Number, OneLabel, Unlabelled
+from bert_tf.tasks.label_sets import SomeLabels, split_labels
 
 LABELS = ("no", "yes", "perhaps")
 COLOURS = ("red", "green", "blue")

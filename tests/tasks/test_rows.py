@@ -120,6 +120,11 @@ def test_csv_texts_hold_commas_quotes_and_line_breaks():
     assert found == [('He said "no", twice', "1", "line 2"), ("one\n\ntwo", "0", "line 3"), ("plain 'quoted'", "1", "line 7")]
 
 
+def test_a_csv_text_may_be_a_whole_document():
+    long = "word " * 40_000
+    assert texts(own(CSV), "label,text", f'1,"{long}"') == [(long, "1", "line 2")]
+
+
 def test_tsv_is_read_with_quotes_as_characters_or_as_in_csv():
     line = '1\t"tab\tand ""quotes"""'
     assert texts(own(QUOTED_TSV), "label\ttext", line) == [('tab\tand "quotes"', "1", "line 2")]
@@ -160,13 +165,19 @@ def test_json_lines():
     "line, message",
     [
         ("{", r"line 1: not valid JSON \(.*\); give one object a line"),
-        ("[1]", "line 1: holds no JSON object"),
+        ("[1]", r"line 1: holds \[1\], no JSON object; give one object a line"),
         ('{"label": 1}', r"line 1: has no 'text', which train rows of mine need \(label are there\); check the flags"),
         ('{"text": {"en": "x"}, "label": 1}', 'line 1: text is {"en": "x"}; give a text or a number'),
         ('{"text": ["x"], "label": 1}', "line 1: text is"),
         ('{"text": "x", "label": ["a,b"]}', "label holds 'a,b', which holds the separator ','"),
         ('{"text": "x", "label": true}', "label 'true' is not one of 0, 1"),
         ('{"text": "x", "label": null}', "label '' means unlabelled"),
+        ('{"text": "x", "label": NaN}', "line 1: label is NaN; give a text or a number"),
+        ('{"text": Infinity, "label": 1}', "line 1: text is Infinity; give a text or a number"),
+        (f'{{"text": "x", "label": 1{"0" * 400}}}', "label '1000"),
+        ('{"text": "x", "label": "\\ud83d"}', "line 1: label holds half a surrogate pair at character 0; write the whole character"),
+        ('{"text": "ab\\udc00", "label": 1}', "line 1: text holds half a surrogate pair at character 2"),
+        ('{"text": "x", "label": ["\\ud83d", "b"]}', "line 1: label holds half a surrogate pair"),
     ],
 )
 def test_json_lines_that_are_none_are_refused(line, message):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.tasks.metrics import undefined
 from bert_tf.tasks.tags import Tags, complete_tags, has_entities
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -62,6 +63,13 @@ def test_tokens_that_were_not_asked_for_are_outside_and_no_part_of_the_loss():
         assert list(ANSWER.result_lines(logits))[2] == "1.0\t0.0\t0.0\t0.0\t0.0"
     assert scores["entity_f1"] == 1.0
     assert scores["loss"] == pytest.approx(ANSWER.scores([], [("B-PER", "I-PER", "B-LOC")], np.delete(logits, 2, 0))["loss"])
+
+
+def test_where_no_token_was_asked_for_the_loss_is_undefined_and_says_why():
+    with np.errstate(all="raise", under="ignore"):
+        scores = ANSWER.scores(["entity_f1"], RIGHT, ANSWER.without_pieces(4))
+    assert np.isnan(scores["loss"]) and scores["entity_f1"] == 0
+    assert undefined(scores) == {"loss": "there is no finite prediction to take the mean over"}
 
 
 def test_predictions_are_columns_with_a_blank_line_behind_each_sentence():

@@ -2,7 +2,8 @@ import pytest
 from absl import logging
 
 from bert_tf.errors import InputError
-from bert_tf.text.casing import cased_share, looks_cased, resolve_do_lower_case
+from bert_tf.text.casing import cased_share, looks_cased, resolve_do_lower_case, warn_of_letters_taken_apart
+from bert_tf.text.wordpiece import WordPieceTokenizer
 from tests.conftest import needs_shared
 from tests.text.golden import RELEASED, released_vocabulary, vocabulary
 
@@ -75,3 +76,14 @@ def test_refuses_contradictions(requested, vocab, recorded, message):
 @pytest.mark.parametrize("name", RELEASED)
 def test_released_vocabularies_look_as_they_are(name):
     assert looks_cased(released_vocabulary(name)) is not RELEASED[name]
+
+
+def test_letters_that_lower_casing_takes_apart_are_told(warnings):
+    # jamo as they are, kana without marks, and accents, of which nobody is surprised
+    warn_of_letters_taken_apart(["caf\u00e9", "\u65e5\u672c\u304b", "\u1112\u1161\u11ab"], "train")
+    assert not warnings
+    warn_of_letters_taken_apart(["plain", "\ud55c\uad6d\uc5b4", "\u304c\u304e", "\u30d1"], "dev")
+    (line,) = warnings
+    assert line.startswith("dev: 3 of 4 texts hold Hangul or voiced kana, which an uncased model's tokenizer takes apart")
+    words = [WordPieceTokenizer(LOWER, True).basic_words(text) for text in ("\ud55c", "\u304c")]
+    assert words == [["\u1112\u1161\u11ab"], ["\u304b"]]

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from bert_tf.text import vocab_learner
 from bert_tf.text.vocab_learner import learn, special_pieces
 from tests.conftest import ROOT, SHARED, needs_shared
 
@@ -60,6 +61,13 @@ def test_exact_size_where_the_words_allow():
 def test_no_pair_seen_too_seldom_is_merged():
     assert learn({"ab": 4, "cd": 3}, 100, min_count=4).pieces[-1] == "ab"
     assert learn({"ab": 4, "cd": 3}, 100, min_count=5).pieces[-1] == "##d"
+
+
+def test_merges_are_counted_in_the_commonest_words(monkeypatch):
+    words = {"ab": 4, "cd": 3, "ef": 2, "gh": 2}
+    monkeypatch.setattr(vocab_learner, "MOST_MERGED_WORDS", 3)
+    learned = learn(words, 100)
+    assert learned.pieces[-3:] == ["ab", "cd", "ef"] and learned.num_alphabet == 16
 
 
 def test_letters_get_both_forms_and_marks_one():

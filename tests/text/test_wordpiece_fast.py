@@ -215,5 +215,15 @@ for _ in range(2):
     assert done.stderr.count("tensorflow-text is not installed") == 1
 
 
-def test_with_it_the_fast_one_is_taken():
+def test_with_it_the_fast_one_is_taken_where_it_pays():
     assert isinstance(bulk_tokenizer(vocabulary("a"), True), FastTokenizer)
+    enough = wordpiece_fast.WORTH_FAST_CHARS
+    assert isinstance(bulk_tokenizer(vocabulary("a"), True, num_chars=enough), FastTokenizer)
+    assert isinstance(bulk_tokenizer(vocabulary("a"), True, num_chars=enough - 1), WordPieceTokenizer)
+
+
+def test_texts_one_by_one():
+    fast, reference = own_pair(True)
+    texts = ["A tea.", "", " ", "st\u00e9"]
+    assert fast.encode_each(texts) == reference.encode_each(texts) == [fast.encode(text) for text in texts]
+    assert fast.encode_each([]) == []

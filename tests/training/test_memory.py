@@ -14,8 +14,8 @@ SHAPE = StepShape(rows=64, seq=128, masks=20, compute_bytes=4)
 
 
 def test_base_by_hand():
-    # 14 x 768 + 2 x 3072 + 3 x 12 x 128 numbers of 4 bytes and 12 x 128 of 4, for each of 12 layers and 64 x 128 places
-    layers = 12 * 64 * 128 * 4 * (14 * 768 + 2 * 3072 + 4 * 12 * 128)
+    # 14 x 768 + 2 x 3072 + 12 x 128 numbers of 4 bytes and 12 x 128 of 4, for each of 12 layers and 64 x 128 places
+    layers = 12 * 64 * 128 * 4 * (14 * 768 + 2 * 3072 + 2 * 12 * 128)
     logits = 64 * 20 * 30522 * 16
     assert step_bytes(BASE, PARAMETERS, SHAPE) == 0.5e9 + PARAMETERS * 20 + layers + logits
     assert step_bytes(BASE, PARAMETERS, dataclasses.replace(SHAPE, accumulates=True)) == 0.5e9 + PARAMETERS * 28 + layers + logits

@@ -10,7 +10,7 @@ import pytest
 from bert_tf.config import BuildVocabConfig
 from bert_tf.errors import InputError
 from bert_tf.text.wordpiece import WordPieceTokenizer
-from bert_tf.workflows import build_vocab
+from bert_tf.workflows import build_vocab, corpus_pass
 from tests.conftest import ROOT, SHARED, needs_shared
 
 SAMPLE = "The cat sat on the mat.\nThe mat was flat.\n\nA cat ran; the rat ran.\n"
@@ -50,6 +50,29 @@ def test_many_and_packed_files_count_as_one(tmp_path):
     for number, line in enumerate(SAMPLE.splitlines()):
         (tmp_path / f"part{number}.gz").write_bytes(gzip.compress(line.encode()))
     assert learn(tmp_path, input_file=f"{tmp_path}/part*.gz").pieces == learn(tmp_path).pieces
+
+
+def test_json_lines_are_read_by_their_field(tmp_path):
+    lines = "".join(json.dumps({"id": 7, "body": line}) + "\n" for line in SAMPLE.splitlines())
+    (tmp_path / "sample.jsonl").write_text(lines)
+    found = learn(tmp_path, input_file=str(tmp_path / "sample.jsonl"), text_field="body")
+    assert found.pieces == learn(tmp_path).pieces
+
+
+@pytest.mark.parametrize("block_bytes", [1, 20, 1 << 20])
+def test_any_number_of_processes_and_size_of_blocks_gives_the_same_bytes(tmp_path, monkeypatch, block_bytes):
+    expected = learn(tmp_path).pieces
+    monkeypatch.setattr(corpus_pass, "WORTH_PROCESSES_BYTES", 0)
+    monkeypatch.setattr(corpus_pass, "BLOCK_BYTES", block_bytes)
+    assert learn(tmp_path, num_processes=2).pieces == expected
+
+
+def test_words_beyond_what_memory_holds_are_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(corpus_pass, "MOST_WORDS", 6)
+    caplog.set_level("INFO")
+    vocab = learn(tmp_path, vocab_size=100)
+    assert "the" in vocab and "flat" not in vocab
+    assert "too rare to be kept in memory" in caplog.text
 
 
 def test_equal_counts_give_equal_bytes_in_every_run(tmp_path):

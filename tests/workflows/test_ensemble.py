@@ -67,9 +67,9 @@ def test_a_pattern_means_its_folders(runs, tmp_path):
     assert average(tmp_path / "a", runs / "*") == average(tmp_path / "b", runs / "1", runs / "2")
 
 
-@pytest.mark.parametrize("kind", ["classify", "regress", "multilabel"])
-def test_a_run_and_its_copy_are_that_run(made, tmp_path, kind):
-    config = own_config(made, tmp_path, kind, do_export=False, threshold="0.3" if kind == "multilabel" else None)
+@pytest.mark.parametrize("kind, threshold", [("classify", None), ("regress", None), ("multilabel", "0.3"), ("multilabel", None)])
+def test_a_run_and_its_copy_are_that_run(made, tmp_path, kind, threshold):
+    config = own_config(made, tmp_path, kind, do_export=False, threshold=threshold)
     results = finetune.run(config)
     run = tmp_path / "run"
     for file in run.glob("model.ckpt-*"):
@@ -183,11 +183,25 @@ def test_sets_that_one_run_lacks_are_told(runs, tmp_path):
         average(tmp_path / "mean", first, second)
 
 
+def test_files_of_other_arrays_or_of_another_workflow_are_refused(runs, tmp_path):
+    first, second = copies(runs, tmp_path)
+    arrays = saved(second)
+    np.savez(second / "eval_logits.npz", about=arrays["about"])  # the mean of one would be half of it
+    with pytest.raises(InputError, match=r"2/eval_logits\.npz: its array logits is not like that of .*1/eval_logits\.npz"):
+        average(tmp_path / "mean", first, second)
+    about = json.loads(arrays["about"].tobytes()) | {"workflow": "pretrain"}
+    for folder in (first, second):
+        np.savez(folder / "eval_logits.npz", logits=arrays["logits"], about=np.frombuffer(json.dumps(about).encode(), np.uint8))
+    with pytest.raises(InputError, match=r"1/eval_logits\.npz: holds logits of 'pretrain'; evaluate or predict again"):
+        average(tmp_path / "mean", first, second)
+    assert not (tmp_path / "mean").exists()
+
+
 def test_runs_that_make_no_ensemble(runs, tmp_path):
     for folders, message in (
         ([runs / "1"], "run_dirs names 1 runs; give two or more"),
         ([runs / "1", f"{runs}/1/"], "names .*1/ twice; give each run once"),
-        ([runs / "1", tmp_path / "nowhere"], "nowhere: has no saved logits"),
+        ([runs / "1", tmp_path / "nowhere"], "nowhere: is not there; give the output directories of runs"),
         ([tmp_path / "none-*"], r"no folder matches '.*none-\*'; check the path"),
     ):
         with pytest.raises(InputError, match=message):

@@ -82,6 +82,21 @@ def test_predict_prints_each_labels_probability(finished, tmp_path, capsys):
         np.testing.assert_allclose(list(answer["probabilities"].values()), expected["probabilities"], atol=1e-6)
 
 
+def test_predict_says_that_a_text_is_empty(finished, tmp_path, caplog):
+    folder, _, _ = finished
+    for text in ("", " "):
+        (answer,) = predict.run(PredictConfig(saved_model=str(folder / "export"), text=text))
+        assert answer["label"] in ("kitchen", "sky")
+        assert "--text is empty; what is told of it is what the model says of nothing" in caplog.text
+        caplog.clear()
+    (tmp_path / "texts").write_text("The soup is hot.\n\nThe moon rose.\n\t\n")
+    with pytest.raises(InputError, match="texts, line 4: 2 tab-separated texts"):
+        predict.run(PredictConfig(saved_model=str(folder / "export"), input_file=str(tmp_path / "texts")))
+    (tmp_path / "texts").write_text("The soup is hot.\n\nThe moon rose.\n\n")
+    assert len(predict.run(PredictConfig(saved_model=str(folder / "export"), input_file=str(tmp_path / "texts")))) == 4
+    assert "texts: 2 lines have no text (the first: line 2); what is told of them" in caplog.text
+
+
 def test_the_encoder_came_from_the_checkpoint_and_trained(finished, pretrained):
     folder, _, _ = finished
     before = tf.train.load_checkpoint(str(pretrained / "model.ckpt-2"))
@@ -105,6 +120,7 @@ def test_evaluates_from_a_fine_tuned_checkpoint_alone(finished, data_dir, tmp_pa
     folder, results, _ = finished
     other = finetune.run(finetune_config(data_dir, tmp_path, init_checkpoint=str(folder), do_train=False, do_eval=True))
     assert other["eval_loss"] == pytest.approx(results["eval_loss"], abs=1e-6)
+    assert other["global_step"] == 16 and "global_step = 16\n" in (tmp_path / "eval_results.txt").read_text()
 
 
 def test_predicts_beside_the_training_with_other_flags(finished, data_dir):

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.config import FinetuneConfig, PredictConfig
+from benchmarks.tasks import data
+from bert_tf.config import BertConfig, FinetuneConfig, PredictConfig
 from bert_tf.data.text_files import read_lines
 from bert_tf.errors import InputError
 from bert_tf.serving.client import Predictor
@@ -111,3 +112,29 @@ def test_rows_of_swag_itself_are_predicted(finished, tmp_path):
         **changes,
     )  # fmt: skip
     assert 0 <= finetune.run(run)["eval_accuracy"] <= 1
+
+
+@pytest.mark.slow
+@needs_shared
+def test_rows_of_swag_itself_are_learned_to_the_last(tmp_path):
+    assert len(data.swag_rows(SHARED / "data")) == 21
+    vocab = SHARED / "data/vocab/uncased_vocab.txt"
+    shape = dict(hidden_size=64, num_hidden_layers=1, num_attention_heads=2, intermediate_size=128, type_vocab_size=2)
+    # no dropout and large weights: what is asked is whether choices and labels reach the loss in order, not whether it generalizes
+    plain = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.2)
+    (tmp_path / "bert_config.json").write_text(BertConfig(vocab_size=30522, **shape, **plain).to_json())
+    config = FinetuneConfig(
+        task_name="swag",
+        data_dir=data.prepare("swag", str(SHARED / "data"), str(tmp_path)),
+        bert_config_file=str(tmp_path / "bert_config.json"),
+        vocab_file=str(vocab),
+        output_dir=str(tmp_path / "run"),
+        do_train=True,
+        do_eval=True,
+        max_seq_length=64,
+        train_batch_size=7,
+        num_train_epochs=40.0,
+        learning_rate=1e-3,
+        precision="float32",
+    )
+    assert finetune.run(config)["eval_accuracy"] == 1.0

@@ -50,7 +50,7 @@ def made(config):
     outputs = config.output_file.split(",")
     assert [read_manifest(path).num_examples for path in outputs] == [len(RecordFile(path)) for path in outputs]
     assert all(read_manifest(path).content["observed"] == content["observed"] for path in outputs)
-    return contents(config.output_file), content["counts"], content["observed"]
+    return contents(config.output_file), content["kind"], content["counts"], content["observed"]
 
 
 def beam(config, name, beam_args=ONE_PROCESS, **changes):
@@ -86,10 +86,38 @@ def test_the_same_bytes_on_a_dask_cluster(config):
     assert found == beam(config, "one")
 
 
-@pytest.mark.parametrize("changes", [{}, {"compress": True}, {"masking": "dynamic", "dupe_factor": 3}, {"do_whole_word_mask": True}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"compress": True},
+        {"masking": "dynamic", "dupe_factor": 3},
+        {"do_whole_word_mask": True},
+        {"do_whole_word_mask": True, "max_ngram": 3},
+        {"objective": "next_token", "dupe_factor": 3},
+    ],
+)
 def test_without_next_sentences_the_bytes_are_the_local_engines(config, changes):
     local = made(config("local", num_processes=1, use_nsp=False, **changes))
     assert beam(config, "beam", use_nsp=False, **changes) == local
+
+
+@pytest.mark.parametrize("size", [0, (1 << 15) + 1], ids=["small", "ids beyond 16 bits with their marks"])
+@pytest.mark.parametrize("masking", ["static", "dynamic"])
+def test_given_words_without_next_sentences_too(config, corpus, tmp_path, masking, size):
+    words = [f"w{number}" for number in range(20)]
+    vocabulary = [*SPECIALS, *words, *(f"##{word}" for word in words)]
+    filling = [f"[unused{number}]" for number in range(1, size - len(vocabulary) + 1)]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary + filling))
+    rng = np.random.default_rng(0)
+    lines = [
+        "".join(word if joined else f" {word}" for word, joined in zip(rng.choice(words, 8), rng.random(8) < 0.5)) for _ in range(6000)
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(line if number % 40 else "" for number, line in enumerate(lines)))
+    changes = dict(use_nsp=False, do_whole_word_mask=True, word_segments=True, masking=masking, dupe_factor=4, masked_lm_prob=0.3)
+    changes |= dict(input_file=str(tmp_path / "text.txt"), vocab_file=str(tmp_path / "vocab.txt"))
+    local = made(config("local", num_processes=1, **changes))
+    assert beam(config, "beam", **changes) == local
 
 
 def test_a_corpus_of_one_part_gives_the_local_engines_bytes_with_next_sentences_too(config):
@@ -101,7 +129,7 @@ def test_long_documents_without_next_sentences_too(config, corpus, tmp_path):
     (tmp_path / "long.txt").write_text((corpus / "text1.txt").read_text().replace("\n\n", "\n") * 5)
     changes = dict(use_nsp=False, input_file=f"{tmp_path}/long.txt,{corpus}/text0.txt")
     local = made(config("local", num_processes=1, **changes))
-    assert local[1]["documents"] == 21
+    assert local[2]["documents"] == 21
     assert beam(config, "beam", **changes) == local
 
 

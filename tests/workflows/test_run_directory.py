@@ -70,12 +70,15 @@ def test_a_checkpoint_that_lost_a_file_is_told(made, tmp_path, caplog):
         pretrain.run(pretrain_config(made, tmp_path / "run", num_train_steps=4))
 
 
-def test_two_runs_at_once_in_one_folder_are_refused(made, tmp_path):
+def test_two_runs_at_once_in_one_folder_are_refused(made, tmp_path, caplog):
     lock = filelock.FileLock(tmp_path / "run.lock")
     with lock, pytest.raises(InputError, match=r"another run is training in it; wait"):
         pretrain.run(pretrain_config(made, tmp_path))
     assert not list(tmp_path.glob("model.ckpt*"))
     pretrain.run(pretrain_config(made, tmp_path, num_train_steps=3))
+    with caplog.at_level("INFO", logger="absl"), lock, pytest.raises(InputError, match=r"another run is training in it; wait"):
+        pretrain.run(pretrain_config(made, tmp_path, num_train_steps=3))
+    assert "going on from" not in caplog.text
     # evaluating beside a training run is allowed
     with lock:
         pretrain.run(pretrain_config(made, tmp_path, num_train_steps=3, do_train=False, do_eval=True, max_eval_steps=1))

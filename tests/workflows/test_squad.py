@@ -173,7 +173,7 @@ def test_a_threshold_of_other_weights_is_tuned_anew(finished_2, file_2, tmp_path
         results = squad.run(dataclasses.replace(config, **start))
         assert read(tmp_path, "null_threshold.json")["null_score_diff_threshold"] == results["best_f1_thresh"] != 9
         (tmp_path / "null_threshold.json").write_text("{")
-        with pytest.raises(InputError, match=r"null_threshold\.json: not valid JSON .*--do_eval tunes the threshold anew"):
+        with pytest.raises(InputError, match=r"null_threshold\.json: not valid JSON .*--do_eval tunes anew what it holds"):
             squad.run(dataclasses.replace(config, **start))
     finally:
         (folder / "null_threshold.json").write_text(kept)

@@ -32,7 +32,6 @@ def run(made, tmp_path):
         ('{"data": [', {}, r"squad\.json: not valid JSON \(.*\); give a whole file in SQuAD's format"),
         ({"data": {}}, {}, r"squad\.json: has dict as data"),
         (squad_content(version_2=True), {}, r"qas\[2\]: question 0c is unanswerable .*12 of 36; give --version_2_with_negative"),
-        (squad_content(version_2=True), dict(do_train=False, do_predict=True), r"give --version_2_with_negative"),
         (changed(id="0a"), dict(do_predict=True), r"qas\[1\]: id '0a' is that of .*qas\[0\] too; give each question its own"),
         (changed(answers=None), dict(do_eval=True), r"qas\[1\]: question 0b has no answers to score by"),
         (changed(answers=[]), {}, r"qas\[1\]: question 0b has no answer to train on"),
@@ -51,6 +50,13 @@ def test_one_line_and_nothing_trained(run, tmp_path, content, changes, message):
     with pytest.raises(InputError, match=message) as caught:
         run(content, **changes)
     assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_unanswerable_questions_to_predict_need_the_flag_too(run, tmp_path):
+    file = write_json(tmp_path / "train.json", squad_content())
+    with pytest.raises(InputError, match=r"squad\.json: .*question 0c is unanswerable .*; give --version_2_with_negative"):
+        run(squad_content(version_2=True), train_file=file, do_predict=True)
     assert not (tmp_path / "run").exists()
 
 

@@ -202,6 +202,12 @@ def test_a_mistake_that_only_the_run_sees_is_told_in_its_words(data_dir, made, p
     assert not list(tmp_path.rglob("*ckpt*"))
 
 
+def test_a_runs_name_is_no_longer_than_a_file_systems(data_dir, model, tmp_path):
+    long = ",".join(f"{letter * 300}/bert_model.ckpt" for letter in "ab")
+    runs = sweep.plan(*configs([f"--grid=init_checkpoint={long}", *command(tmp_path, data_dir, model)[2:], f"--output_dir={tmp_path}"]))
+    assert len({planned.name for planned in runs}) == len(runs) == 4 and max(len(planned.name) for planned in runs) < 250
+
+
 def test_a_folder_with_a_run_of_its_own_is_refused(data_dir, model, tmp_path):
     (tmp_path / "run_config.json").write_text("{}")
     with pytest.raises(InputError, match="holds a run, and a sweep needs a folder of its own"):

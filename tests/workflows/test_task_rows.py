@@ -68,6 +68,22 @@ def test_labels_and_thresholds_of_a_trained_model_come_from_its_folder(folder):
         task_rows.find(several, str(trained))
 
 
+def test_thresholds_given_to_a_run_stay_where_it_goes_on_without_the_flag(folder):
+    config = own(folder, kind="multilabel")
+    assert task_rows.find(config, None).thresholds == ()
+    (folder / "run").mkdir()
+    (folder / "run" / "thresholds.txt").write_text("0.25\n0.75\n")
+    assert task_rows.find(config, None).thresholds == (0.25, 0.75)
+    assert task_rows.find(dataclasses.replace(config, threshold="0.4"), None).thresholds == (0.4, 0.4)
+    assert task_rows.find(dataclasses.replace(config, overwrite_output_dir=True), None).thresholds == ()
+
+
+def test_a_label_that_elsewhere_means_unlabelled_is_told(folder, caplog):
+    (folder / "train.csv").write_text("text,label\ngood,1\nbad,-1\nworse,-1\n")
+    assert task_rows.find(own(folder), None).labels == ("-1", "1")
+    assert "train.csv: '-1' is taken for a label; if its 2 rows are unlabelled, leave them out or give --labels" in caplog.text
+
+
 @pytest.mark.parametrize(
     "content, message",
     [
@@ -75,7 +91,7 @@ def test_labels_and_thresholds_of_a_trained_model_come_from_its_folder(folder):
         ("text,label\na,\nb,\n", "train.csv: there are no labels, from which nothing can be learned"),
         ("text,label\n", "train.csv: has no rows"),
         ("text,class\na,x\n", "train.csv: has no column 'label', which train rows of mine need .*names 'text, class'.*check --text_column"),
-        ('text,label\na,"x\ty"\nb,z\n', r"label 'x\\ty' is empty, or holds a tab"),
+        ('text,label\na,"x\ty"\nb,z\n', r"train.csv: label 'x\\ty' is empty, or holds a tab"),
     ],
 )
 def test_a_training_file_without_labels_is_refused(folder, content, message):
