@@ -119,14 +119,28 @@ class CreatePretrainingDataConfig:
         "more examples be shuffled together.",
     )
     work_dir: str | None = flag(
-        None, identity=False, help="Local folder for the tokenized text and unfinished records. Default: beside the first output file."
+        None,
+        identity=False,
+        help="Folder for what is unfinished; with --engine=local on this machine. Default: beside the first output file.",
+    )
+    engine: str = flag(
+        "local",
+        choices=("local", "beam"),
+        help="local: this machine's cores; beam: an Apache Beam pipeline, for many machines (needs the extra bert_tf[beam]).",
+    )
+    beam_args: str | None = flag(
+        None, identity=False, help="Pipeline options for --engine=beam as one string, the runner among them: '--runner=DataflowRunner ...'."
     )
 
     def __post_init__(self) -> None:
         settle(self)
         check_num_processes(self.num_processes)
         require(self.memory_per_process_mb >= 1, f"memory_per_process_mb is {self.memory_per_process_mb}; give at least 1")
-        require(self.work_dir is None or "://" not in self.work_dir, f"work_dir is {self.work_dir}; give a folder on this machine")
+        is_here = self.engine == "local"
+        require(is_here or self.num_processes is None, "num_processes is for engine=local; workers are a matter of the runner: beam_args")
+        require(not is_here or self.beam_args is None, f"beam_args is {self.beam_args!r}, but engine is local; give engine=beam")
+        good = self.work_dir is None or "://" not in self.work_dir or not is_here
+        require(good, f"work_dir is {self.work_dir}; give a folder on this machine")
         check_length(self.max_seq_length)
         good = 1 <= self.max_predictions_per_seq <= LARGEST_SIZE
         require(good, f"max_predictions_per_seq is {self.max_predictions_per_seq}; give 1 to {LARGEST_SIZE:,}")

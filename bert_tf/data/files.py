@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError, one_line
 
-_HOST = re.sub(r"[^A-Za-z0-9]+", "_", socket.gethostname())
+HOST = re.sub(r"[^A-Za-z0-9]+", "_", socket.gethostname())
 
 
 def expand_patterns(patterns: str, flag_name: str) -> list[str]:
@@ -101,7 +101,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[tf.io.gfile.GFile]:
 
 
 def move_into_place(source: str, path: str) -> None:
-    """Gives a whole local file its final name, wherever that is; on another file system or machine it appears when it is copied."""
+    """Gives a whole file its final name; on another file system or machine than its own it appears when it is copied."""
     make_folder(os.path.dirname(path) or ".")
     if "://" not in path:
         path = os.path.realpath(path)  # a link stays a link
@@ -111,12 +111,15 @@ def move_into_place(source: str, path: str) -> None:
     remove_left_behind(path)
     beside = partial_name(path)
     try:
+        if "://" in source and source.partition("://")[0] == path.partition("://")[0]:
+            tf.io.gfile.rename(source, path, overwrite=True)
+            return
         tf.io.gfile.copy(source, beside, overwrite=True)
         tf.io.gfile.rename(beside, path, overwrite=True)
     except tf.errors.OpError as error:
         remove_quietly(beside)
         raise InputError(f"{path}: cannot be written ({plain_reason(error)}); check the path, its permissions and the disk") from error
-    os.remove(source)
+    remove_quietly(source)
 
 
 def make_folder(path: str) -> None:
@@ -129,7 +132,7 @@ def make_folder(path: str) -> None:
 
 def partial_name(path: str) -> str:
     """Returns the name under which this process writes the file until it is whole."""
-    return f"{path}.partial-{_HOST}-{os.getpid()}"
+    return f"{path}.partial-{HOST}-{os.getpid()}"
 
 
 def is_left_behind(name: str, path: str) -> bool:
@@ -137,7 +140,7 @@ def is_left_behind(name: str, path: str) -> bool:
 
     A killed process cannot tidy up after itself. Of processes on other machines, which may share the directory, nothing is known.
     """
-    match = re.fullmatch(re.escape(os.path.basename(path)) + rf"\.partial-{_HOST}-(\d+)", name)
+    match = re.fullmatch(re.escape(os.path.basename(path)) + rf"\.partial-{HOST}-(\d+)", name)
     return match is not None and not _is_running(int(match[1]))
 
 

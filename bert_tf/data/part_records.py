@@ -2,11 +2,13 @@
 
 import gzip
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bert_tf.data.example_bytes import frame, serialize
 from bert_tf.data.schema import pretraining_kind
 from bert_tf.data.spool import Spool
+from bert_tf.pretraining.documents import Corpus
 from bert_tf.pretraining.masking import to_features
 from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples
 from bert_tf.pretraining.tally import Tally
@@ -25,6 +27,17 @@ class Part:
     path: str
     sizes: tuple[int, ...]
     tally: Tally
+
+    def shares(self, turn: int) -> Iterator[tuple[int, int, int]]:
+        """Yields for each stretch the output file that it goes into, where it begins in the part's file, and its size.
+
+        Args:
+          turn: Number of examples in the parts before.
+        """
+        begin = 0
+        for number, size in enumerate(self.sizes):
+            yield (turn + number) % len(self.sizes), begin, size
+            begin += size
 
 
 @dataclass(frozen=True)
@@ -56,18 +69,33 @@ class PartWriter:
 
     def __call__(self, number: int) -> Part:
         """Returns the part of this number, written."""
-        rules, tally = self.rules, Tally(self.rules.max_seq_length)
-        kind = pretraining_kind(rules.objective, rules.is_masked, rules.masking.given_words > 0)
         stretches = map(self.spool.stretch, self.plan.stretches_of(number))
-        outputs = [bytearray() for _ in range(self.num_outputs)]
-        for segments, example in part_examples(self.spool, stretches, number, rules):
-            features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
-            outputs[tally.examples % self.num_outputs] += frame(serialize(features, kind))
-            tally.add(example, segments)
+        contents, tally = part_contents(self.spool, stretches, number, self.rules, self.num_outputs, self.compress)
         path = os.path.join(self.folder, f"part-{number}")
-        sizes = []
         with open(path, "wb") as file:
-            for content in outputs:
-                # nothing of the time or the machine in it, so that the same examples are the same bytes; files joined stay gzip files
-                sizes.append(file.write(gzip.compress(content, mtime=0) if self.compress and content else content))
-        return Part(path, tuple(sizes), tally)
+            file.writelines(contents)
+        return Part(path, tuple(map(len, contents)), tally)
+
+
+def examples_of_outputs(num_examples: int, num_outputs: int) -> list[int]:
+    """Returns how many examples each output file holds when they go round in turn."""
+    turns, rest = divmod(num_examples, num_outputs)
+    return [turns + (number < rest) for number in range(num_outputs)]
+
+
+def part_contents(
+    corpus: Corpus, stretches: Iterable[range], number: int, rules: ExampleRules, num_outputs: int, compress: bool
+) -> tuple[list[bytes | bytearray], Tally]:
+    """Returns a part's records, in as many stretches of bytes as there are outputs, and what its examples turned out to be.
+
+    Example n is in stretch n modulo `num_outputs`.
+    """
+    tally = Tally(rules.max_seq_length)
+    kind = pretraining_kind(rules.objective, rules.is_masked, rules.masking.given_words > 0)
+    outputs = [bytearray() for _ in range(num_outputs)]
+    for segments, example in part_examples(corpus, stretches, number, rules):
+        features = to_features(example, segments.is_random_next, rules.max_seq_length, rules.masking.max_predictions)
+        outputs[tally.examples % num_outputs] += frame(serialize(features, kind))
+        tally.add(example, segments)
+    # nothing of the time or the machine in it, so that the same examples are the same bytes; files joined stay gzip files
+    return [gzip.compress(content, mtime=0) if compress and content else content for content in outputs], tally

@@ -44,6 +44,14 @@ def id_dtype(vocab_size: int) -> str:
     return "uint16" if vocab_size <= 1 << 16 else "int32"
 
 
+def stretch_in_document(starts: npt.NDArray[np.int64], stretch_pieces: int) -> npt.NDArray[np.int64]:
+    """Returns a number that grows where a document is cut into stretches, given where its sentences start in it, int64[sentences].
+
+    A stretch has so many pieces, or as many more or less as it takes to end with a sentence.
+    """
+    return starts // stretch_pieces
+
+
 class SpoolWriter:
     """Appends blocks to a spool, and knows after a kill how many are in.
 
@@ -107,11 +115,9 @@ class SpoolWriter:
             positions = np.asarray(sentences[starts])
             cuts = [starts[:-1]]
             for number in np.flatnonzero(np.diff(positions) > stretch_pieces):
-                wanted = np.arange(positions[number] + stretch_pieces, positions[number + 1], stretch_pieces)
-                inside = np.asarray(sentences[starts[number] : starts[number + 1]])
-                cuts.append(np.unique(starts[number] + np.searchsorted(inside, wanted)))
-            found = np.unique(np.concatenate(cuts))
-            yield found[found < starts[-1]]
+                inside = np.asarray(sentences[starts[number] : starts[number + 1]]) - positions[number]
+                cuts.append(starts[number] + np.flatnonzero(np.diff(stretch_in_document(inside, stretch_pieces), prepend=0)))
+            yield np.sort(np.concatenate(cuts))
 
     def _commit(self) -> None:
         self._ledger.commit(

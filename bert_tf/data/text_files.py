@@ -7,7 +7,7 @@ multistream dumps) are read to the end of the last, and a file that is cut short
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -80,7 +80,7 @@ def read_blocks(path: str, block_bytes: int) -> Iterator[TextBlock]:
     yield TextBlock(path, first_line, b"".join(parts), True, num_read)
 
 
-def total_bytes(paths: list[str]) -> int:
+def total_bytes(paths: Sequence[str]) -> int:
     """Returns the files' sizes on disk, summed up.
 
     Raises:

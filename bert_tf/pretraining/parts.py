@@ -70,7 +70,17 @@ class PartPlan:
         total = self.num_stretches * self.dupe_factor
         for place in range(part * total // self.num_parts, (part + 1) * total // self.num_parts):
             number, within = divmod(place, self.num_stretches)
-            yield shuffled_place(within, self.num_stretches, f"{self.seed} pass {number}")
+            yield shuffled_place(within, self.num_stretches, self._order(number))
+
+    def places_of(self, stretch: int) -> Iterator[tuple[int, int]]:
+        """Yields the part in which each pass goes through a stretch, and its place on the list of all passes: `stretches_of` reversed."""
+        total = self.num_stretches * self.dupe_factor
+        for number in range(self.dupe_factor):
+            place = number * self.num_stretches + place_in_shuffle(stretch, self.num_stretches, self._order(number))
+            yield ((place + 1) * self.num_parts - 1) // total, place
+
+    def _order(self, number: int) -> str:
+        return f"{self.seed} pass {number}"
 
 
 def shuffled_place(place: int, size: int, seed: str) -> int:
@@ -79,18 +89,28 @@ def shuffled_place(place: int, size: int, seed: str) -> int:
     A Feistel network over the next power of four, walked until it comes out below `size` (Black and Rogaway, 2002, "Ciphers with
     arbitrary finite domains").
     """
-    half = max(1, ((size - 1).bit_length() + 1) // 2)
+    half, keys = _half_bits(size), _round_keys(seed)
     lower = (1 << half) - 1
-    keys = _round_keys(seed)
     while True:
         left, right = place >> half, place & lower
         for key in keys:
-            mixed = (right + key) * _MIX[0] & _64_BITS
-            mixed = (mixed ^ mixed >> 29) * _MIX[1] & _64_BITS
-            left, right = right, left ^ (mixed >> 32 & lower)
+            left, right = right, left ^ _mixed(right, key) & lower
         place = left << half | right
         if place < size:
             return place
+
+
+def place_in_shuffle(number: int, size: int, seed: str) -> int:
+    """Returns at which place `shuffled_place` puts a number: the same network, walked backwards."""
+    half, keys = _half_bits(size), _round_keys(seed)
+    lower = (1 << half) - 1
+    while True:
+        left, right = number >> half, number & lower
+        for key in reversed(keys):
+            left, right = right ^ _mixed(left, key) & lower, left
+        number = left << half | right
+        if number < size:
+            return number
 
 
 def part_examples(corpus: Corpus, stretches: Iterable[range], part: int, rules: ExampleRules) -> Iterator[tuple[Segments, MaskedExample]]:
@@ -119,6 +139,16 @@ def _draw_segments(corpus: Corpus, stretches: Iterable[range], rules: ExampleRul
         else:  # [CLS] A [SEP]
             segments.extend(running_text(corpus, sentences, rules.max_seq_length - 2, rules.short_seq_prob, rng))
     return segments
+
+
+def _half_bits(size: int) -> int:
+    """Returns how many bits each half of the network has, so that it holds the numbers below `size`."""
+    return max(1, ((size - 1).bit_length() + 1) // 2)
+
+
+def _mixed(half: int, key: int) -> int:
+    mixed = (half + key) * _MIX[0] & _64_BITS
+    return ((mixed ^ mixed >> 29) * _MIX[1] & _64_BITS) >> 32
 
 
 @functools.lru_cache(maxsize=16)

@@ -12,7 +12,8 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import filelock
@@ -27,24 +28,19 @@ from bert_tf.data.spool import SpoolWriter
 from bert_tf.data.workers import default_num_processes
 from bert_tf.errors import InputError, WorkerDied
 from bert_tf.pretraining.masking import MaskingRules, predictions_advice
-from bert_tf.pretraining.parts import ExampleRules, PartPlan
+from bert_tf.pretraining.parts import ExampleRules
+from bert_tf.startup import without_startup_chatter
 from bert_tf.text.casing import resolve_do_lower_case
 from bert_tf.text.vocab import Vocabulary
 from bert_tf.workflows.model_folder import read_vocab, recorded_casing
+from bert_tf.workflows.pretraining_job import Job, Made
 from bert_tf.workflows.pretraining_records import RecordsFolder, write_parts
-from bert_tf.workflows.pretraining_text import fill_spool, text_form
+from bert_tf.workflows.pretraining_text import check_text, fill_spool, text_form, unk_rate, warn_of_text
 
-# Above these shares a line warns that something is probably not as meant.
-UNK_WARNING = 0.10
-CJK_WARNING = 0.30
+# Above this share a line warns that something is probably not as meant.
 RANDOM_NEXT_WARNING = 0.55
 # Below this part of the masks that are asked for a line warns, where words were given.
 FEW_MASKS_WARNING = 0.5
-
-# A part's examples and their bytes take half of that many bytes a piece while it is made; and small parts share out evenly.
-_BYTES_A_PIECE = 64
-# A long document is cut, so that parts come out of about one size.
-_STRETCHES_A_PART = 8
 
 
 def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
@@ -54,43 +50,69 @@ def run(config: CreatePretrainingDataConfig) -> dict[str, Any]:
       InputError: An input, output or vocabulary that cannot serve; then no file is left half-written.
     """
     begin = time.monotonic()
+    job = _checked(config)
+    outputs, vocab = job.outputs, job.vocab
+    _warn_of_flags(config)
+    with _engine(config.engine)(job) as made:
+        if made.tally.examples < len(outputs):
+            raise InputError(f"--output_file: names {len(outputs)} files for {made.tally.examples} examples; name fewer")
+        content = {
+            "kind": pretraining_kind(config.objective, config.is_masked, config.word_segments).name,
+            "flags": to_dict(config),
+            "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": job.do_lower_case},
+            "counts": {
+                "input_files": len(job.inputs),
+                **{name: made.counts[name] for name in ("documents", "sentences", "tokens")},
+                "examples": made.tally.examples,
+            },
+            "observed": made.tally.rates(config.use_nsp, config.is_masked) | {"unk_rate": unk_rate(made.counts)},
+        }
+        remove_manifests(outputs)
+        made.move_out()
+        write_manifests(outputs, made.num_examples, content)
+    _report(content, config, outputs, time.monotonic() - begin)
+    return content
+
+
+def _checked(config: CreatePretrainingDataConfig) -> Job:
+    """Returns what the flags ask for; raises InputError where that cannot be."""
     inputs = expand_patterns(config.input_file, "input_file")
     outputs = output_files(config.output_file, "output_file", [*inputs, config.vocab_file])
     output_files(",".join([*outputs, *map(manifest_path, outputs)]), "output_file", [*inputs, config.vocab_file])
     vocab = read_vocab(config.vocab_file)
     recorded, source = recorded_casing(config.vocab_file)
     do_lower_case = resolve_do_lower_case(config.do_lower_case, vocab, recorded, source)
-    rules, form = _rules(config, vocab), text_form(config)
-    _warn_of_flags(config)
+    return Job(config, inputs, outputs, vocab, do_lower_case, _rules(config, vocab), text_form(config))
 
-    with _work_folder(config.work_dir, outputs[0]) as folder:
-        part_pieces = (config.memory_per_process_mb << 20) // _BYTES_A_PIECE
+
+def _engine(name: str) -> Callable[[Job], AbstractContextManager[Made]]:
+    """Returns what makes the records of a job."""
+    if name == "local":
+        return _made_here
+    try:
+        with without_startup_chatter():
+            import apache_beam  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"engine is beam, but apache-beam cannot be loaded ({error}); pip install 'bert_tf[beam]'") from error
+    from bert_tf.workflows.pretraining_beam import made_by_pipeline
+
+    return made_by_pipeline
+
+
+@contextlib.contextmanager
+def _made_here(job: Job) -> Iterator[Made]:
+    """Yields what this machine's processes have made; the folder of what was unfinished goes afterwards."""
+    config, vocab = job.config, job.vocab
+    with _work_folder(config.work_dir, job.outputs[0]) as folder:
         spool_folder = os.path.join(folder, "text")
-        text = fill_spool(config, form, inputs, vocab, do_lower_case, spool_folder, part_pieces // _STRETCHES_A_PART)
-        _check_text(text, inputs, config)
-        unk_rate = _warn_of_text(text, vocab, config)
-        plan = PartPlan.of_size(text.num_stretches, text.counts["tokens"], config.dupe_factor, part_pieces, config.random_seed)
-        records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), outputs, config.max_seq_length)
+        text = fill_spool(job, spool_folder)
+        check_text(text.counts, job.inputs, config.use_nsp)
+        warn_of_text(text.counts, text.sentences_of_file, job)
+        plan = job.plan(text.num_stretches, text.counts["tokens"])
+        records = RecordsFolder(os.path.join(folder, "records"), _identity(config, text, vocab), job.outputs, config.max_seq_length)
         num_processes = config.num_processes or default_num_processes()
-        write_parts(records, spool_folder, form.num_ids(len(vocab)), plan, rules, len(outputs), config.compress, num_processes)
-        if records.tally.examples < len(outputs):
-            raise InputError(f"--output_file: names {len(outputs)} files for {records.tally.examples} examples; name fewer")
-        content = {
-            "kind": pretraining_kind(config.objective, config.is_masked, config.word_segments).name,
-            "flags": to_dict(config),
-            "vocabulary": {"path": config.vocab_file, "sha256": vocab.sha256, "size": len(vocab), "do_lower_case": do_lower_case},
-            "counts": {
-                "input_files": len(inputs),
-                **{name: text.counts[name] for name in ("documents", "sentences", "tokens")},
-                "examples": records.tally.examples,
-            },
-            "observed": records.tally.rates(config.use_nsp, config.is_masked) | {"unk_rate": unk_rate},
-        }
-        remove_manifests(outputs)
-        records.move_out()
-        write_manifests(outputs, records.counts(), content)
-    _report(content, config, outputs, time.monotonic() - begin)
-    return content
+        write_parts(records, spool_folder, job.num_ids, plan, job.rules, len(job.outputs), config.compress, num_processes)
+        yield Made(text.counts, records.tally, records.counts(), records.move_out)
 
 
 def _rules(config: CreatePretrainingDataConfig, vocab: Vocabulary) -> ExampleRules:
@@ -152,22 +174,8 @@ def _work_folder(work_dir: str | None, output: str) -> Iterator[str]:
 
 def _identity(config: CreatePretrainingDataConfig, text: SpoolWriter, vocab: Vocabulary) -> dict[str, Any]:
     """Returns what makes two runs' records the same, beside the text: JSON."""
-    flags = {name: value for name, value in to_dict(config).items() if name not in ("num_processes", "work_dir")}
+    flags = {name: value for name, value in to_dict(config).items() if name not in ("num_processes", "work_dir", "beam_args")}
     return flags | {"vocab_sha256": vocab.sha256, "text": text.identity}
-
-
-def _check_text(text: SpoolWriter, paths: list[str], config: CreatePretrainingDataConfig) -> None:
-    where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    if text.counts["documents"] == 0:
-        raise InputError(f"--input_file: {where}: no sentence found; give text, one sentence a line, a blank line between documents")
-    if text.counts["documents"] == 1 and config.use_nsp:
-        raise InputError(
-            f"--input_file: {where}: one document only, but a random next sentence comes from another document; "
-            "put blank lines between documents, or give --use_nsp=false"
-        )
-    for path in paths:
-        if not text.sentences_of_file.get(path):
-            logging.warning("%s holds no sentence", path)
 
 
 def _warn_of_flags(config: CreatePretrainingDataConfig) -> None:
@@ -186,28 +194,7 @@ def _warn_of_flags(config: CreatePretrainingDataConfig) -> None:
         )
 
 
-def _warn_of_text(text: SpoolWriter, vocab: Vocabulary, config: CreatePretrainingDataConfig) -> float:
-    """Warns of text that suits the vocabulary or the flags badly; returns the share of pieces that are [UNK]."""
-    unk_rate = text.counts["unknown"] / text.counts["tokens"]
-    if unk_rate > UNK_WARNING:
-        logging.warning(
-            "%.0f %% of the text's pieces are [UNK]: %s does not suit this text; check --vocab_file and --do_lower_case, or learn a "
-            "vocabulary with build_vocab",
-            100 * unk_rate,
-            vocab.source,
-        )
-    if config.do_whole_word_mask and not config.word_segments:
-        cjk_rate = text.counts["cjk"] / text.counts["tokens"]
-        if cjk_rate > CJK_WARNING:
-            logging.warning(
-                "%.0f %% of the text's pieces are single Chinese characters, each a word to the tokenizer: do_whole_word_mask changes "
-                "nothing for them; give text that is cut into words by spaces, and --word_segments",
-                100 * cjk_rate,
-            )
-    return round(unk_rate, 6)
-
-
-def _report(content: dict[str, Any], config: CreatePretrainingDataConfig, outputs: list[str], secs: float) -> None:
+def _report(content: dict[str, Any], config: CreatePretrainingDataConfig, outputs: Sequence[str], secs: float) -> None:
     counts, observed = content["counts"], content["observed"]
     files = outputs[0] if len(outputs) == 1 else f"{outputs[0]} and {len(outputs) - 1} more"
     text = f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} pieces"

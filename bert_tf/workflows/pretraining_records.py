@@ -5,6 +5,7 @@ and get their names when all are whole.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +13,7 @@ from absl import logging
 
 from bert_tf.data.files import move_into_place
 from bert_tf.data.ledger import Ledger
-from bert_tf.data.part_records import Part, PartWriter
+from bert_tf.data.part_records import Part, PartWriter, examples_of_outputs
 from bert_tf.data.progress import Progress
 from bert_tf.data.workers import run_in_order
 from bert_tf.pretraining.parts import ExampleRules, PartPlan
@@ -27,7 +28,7 @@ class RecordsFolder:
       num_parts: Parts that are in.
     """
 
-    def __init__(self, folder: str, identity: Any, outputs: list[str], max_seq_length: int):
+    def __init__(self, folder: str, identity: Any, outputs: Sequence[str], max_seq_length: int):
         self._ledger = Ledger(folder, identity)
         self._outputs = outputs
         self.tally = Tally(**self._ledger.note["tally"]) if self._ledger.note else Tally(max_seq_length)
@@ -40,10 +41,9 @@ class RecordsFolder:
 
     def add(self, part: Part) -> None:
         """Appends a part's records and removes its file."""
-        turn = self.tally.examples
         with open(part.path, "rb") as file:
-            for number, size in enumerate(part.sizes):
-                self._ledger.append_from(_name((turn + number) % len(self._outputs)), file, size)
+            for output, _, size in part.shares(self.tally.examples):
+                self._ledger.append_from(_name(output), file, size)
         self.tally.merge(part.tally)
         self.num_parts += 1
         self._ledger.commit(tally=asdict(self.tally), num_parts=self.num_parts)
@@ -51,8 +51,7 @@ class RecordsFolder:
 
     def counts(self) -> list[int]:
         """Returns how many examples each output file holds."""
-        turns, rest = divmod(self.tally.examples, len(self._outputs))
-        return [turns + (number < rest) for number in range(len(self._outputs))]
+        return examples_of_outputs(self.tally.examples, len(self._outputs))
 
     def move_out(self) -> None:
         """Gives the output files their names."""

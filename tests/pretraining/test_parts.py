@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from bert_tf.pretraining.masking import MaskingRules
-from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples, shuffled_place
+from bert_tf.pretraining.parts import ExampleRules, PartPlan, part_examples, place_in_shuffle, shuffled_place
 from bert_tf.text.vocab import Vocabulary
 from tests.pretraining.test_sentence_pairs import P_VALUE, document_of, make_corpus
 
@@ -22,6 +22,11 @@ def rules(use_nsp=True, seed=1) -> ExampleRules:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, 63, 64, 65, 1000, 4097])
 def test_an_order_holds_every_number_once(size):
     assert sorted(shuffled_place(place, size, "seed") for place in range(size)) == list(range(size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 65, 1000])
+def test_where_a_number_stands_in_an_order(size):
+    assert [place_in_shuffle(shuffled_place(place, size, "seed"), size, "seed") for place in range(size)] == list(range(size))
 
 
 def test_orders_are_random_and_of_the_seed_alone():
@@ -46,6 +51,17 @@ def test_parts_share_out_every_pass(num_parts):
     passes = [in_order[first : first + 100] for first in (0, 100, 200)]
     assert all(sorted(order) == list(range(100)) for order in passes)
     assert passes[0] != passes[1] != passes[2]
+
+
+@pytest.mark.parametrize("num_parts", [1, 2, 7, 100, 300])
+def test_each_stretch_knows_its_parts(num_parts):
+    plan = PartPlan(num_stretches=100, dupe_factor=3, num_parts=num_parts, seed=5)
+    sent = {part: [] for part in range(num_parts)}
+    for stretch in range(100):
+        for part, place in plan.places_of(stretch):
+            sent[part].append((place, stretch))
+    for part in range(num_parts):
+        assert [stretch for _, stretch in sorted(sent[part])] == list(plan.stretches_of(part))
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, text, c
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "vocab.txt"]
 
 
+def test_the_beam_engine_without_beam_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    config = write_corpus(tmp_path, 3, 3)
+    with pytest.raises(InputError, match=r"engine is beam, but apache-beam cannot be loaded .*pip install 'bert_tf\[beam\]'"):
+        create_pretraining_data.run(config_of(tmp_path, engine="beam", beam_args="--runner=FnApiRunner"))
+    assert not (tmp_path / "out.tfrecord").exists() and config.engine == "local"
+
+
 def test_a_manifest_writes_over_no_input_and_no_output(tmp_path):
     config = write_corpus(tmp_path, 3, 3)
     text = tmp_path / "a.tfrecord.manifest.json"
