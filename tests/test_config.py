@@ -17,6 +17,7 @@ from bert_tf.config import (
     PretrainConfig,
     ScoreSquadConfig,
     SquadConfig,
+    TaggerConfig,
     TriviaQaConfig,
     mask_shares,
 )
@@ -43,7 +44,9 @@ REQUIRED = {
 }
 
 FLAG_CLASSES = [
-    value for value in vars(configs).values() if dataclasses.is_dataclass(value) and value is not BertConfig and isinstance(value, type)
+    value
+    for value in vars(configs).values()
+    if dataclasses.is_dataclass(value) and isinstance(value, type) and value not in (BertConfig, TaggerConfig)
 ]
 
 
