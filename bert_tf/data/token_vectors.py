@@ -32,7 +32,8 @@ def write(path: str, vectors: Iterable[npt.NDArray[np.generic]]) -> None:
 
 
 def _payload(vectors: npt.NDArray[np.generic]) -> bytes:
-    narrow = vectors.astype(_DTYPE)
+    with np.errstate(over="ignore"):  # told below
+        narrow = vectors.astype(_DTYPE)
     if not np.isfinite(narrow).all():
         raise InputError("the encoder puts out numbers that are not finite, or beyond 65,504; give a sound --init_checkpoint")
     return narrow.tobytes()

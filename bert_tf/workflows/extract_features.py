@@ -43,6 +43,7 @@ def run(config: ExtractFeaturesConfig) -> dict[str, int]:
     outputs = output_files(config.output_file, "output_file", [config.input_file])
     if len(outputs) > 1:
         raise InputError(f"--output_file: names {len(outputs)} files; give one")
+    model_folder.find_checkpoint(config.init_checkpoint)  # that there is none comes before that nothing lies beside it
     vocab, model_config = model_folder.vocabulary_and_config(
         config.init_checkpoint, config.vocab_file, config.bert_config_file, config.do_lower_case, config.max_seq_length
     )

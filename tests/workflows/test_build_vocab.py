@@ -69,7 +69,7 @@ def test_any_number_of_processes_and_size_of_blocks_gives_the_same_bytes(tmp_pat
 
 def test_words_beyond_what_memory_holds_are_told(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(corpus_pass, "MOST_WORDS", 6)
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     vocab = learn(tmp_path, vocab_size=100)
     assert "the" in vocab and "flat" not in vocab
     assert "too rare to be kept in memory" in caplog.text
