@@ -35,7 +35,7 @@ def write_json(path, content):
 
 
 def _without_dropout(made):
-    """Returns the model's config without dropout: what little there is to learn is then learned under any seed."""
+    """Returns the model's config without dropout: what little there is to learn is then learned in 15 epochs."""
     config = json.loads((made / "bert_config.json").read_text())
     file = made / "bert_config_without_dropout.json"
     file.write_text(json.dumps(config | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}))
@@ -55,7 +55,8 @@ def squad_config(made, output_dir, file, **changes):
         do_train=True,
         train_batch_size=8,
         num_train_epochs=1.0,
-        learning_rate=3e-3,
+        learning_rate=5e-3,
+        random_seed=2,
         precision="float32",
     )
     return SquadConfig(**values | changes)
