@@ -6,7 +6,20 @@ from bert_tf.config.fields import check_num_processes, flag, input_format_flag, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildVocabConfig:
+class _CorpusConfig:
+    """How text is read, which all of them do."""
+
+    input_format: str = input_format_flag()
+    text_field: str = text_field_flag()
+    num_processes: int | None = num_processes_flag()
+
+    def __post_init__(self) -> None:
+        settle(self)
+        check_num_processes(self.num_processes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildVocabConfig(_CorpusConfig):
     """Text files in, vocab.txt out."""
 
     input_file: str = flag(
@@ -22,13 +35,8 @@ class BuildVocabConfig:
     )
     num_unused: int = flag(0, help="Number of [unusedN] slots to keep for words added later.")
 
-    input_format: str = input_format_flag()
-    text_field: str = text_field_flag()
-    num_processes: int | None = num_processes_flag()
-
     def __post_init__(self) -> None:
-        settle(self)
-        check_num_processes(self.num_processes)
+        super().__post_init__()
         require(self.vocab_size >= 10, f"vocab_size is {self.vocab_size}; give at least 10")
         require(self.min_count >= 1, f"min_count is {self.min_count}; give at least 1")
         require(0 < self.character_coverage <= 1, f"character_coverage is {self.character_coverage}; give a share above 0, at most 1")
@@ -37,7 +45,7 @@ class BuildVocabConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VocabCoverageConfig:
+class VocabCoverageConfig(_CorpusConfig):
     """Text files and a vocabulary in, how well the one suits the other out."""
 
     input_file: str = flag(None, required=True, help="Text files, or JSON lines: paths or globs, separated by commas.")
@@ -46,18 +54,14 @@ class VocabCoverageConfig:
         None, help="Lower-case and strip accents. Default: what the vocabulary's folder says, else by its pieces."
     )
     num_unknown_words: int = flag(20, help="How many of the commonest words that become [UNK] to list for each file.")
-    input_format: str = input_format_flag()
-    text_field: str = text_field_flag()
-    num_processes: int | None = num_processes_flag()
 
     def __post_init__(self) -> None:
-        settle(self)
-        check_num_processes(self.num_processes)
+        super().__post_init__()
         require(self.num_unknown_words >= 0, f"num_unknown_words is {self.num_unknown_words}; give at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtendVocabConfig:
+class ExtendVocabConfig(_CorpusConfig):
     """A model and words in, the model with the words in its vocabulary out."""
 
     init_checkpoint: str = flag(
@@ -73,13 +77,9 @@ class ExtendVocabConfig:
     )
     num_words: int | None = flag(None, help="Of --input_file, how many words to add: those that save most pieces in this text.")
     use_unused_slots: bool = flag(True, help="Put words into [unusedN] slots first; false: all behind the last piece.")
-    input_format: str = input_format_flag()
-    text_field: str = text_field_flag()
-    num_processes: int | None = num_processes_flag()
 
     def __post_init__(self) -> None:
-        settle(self)
-        check_num_processes(self.num_processes)
+        super().__post_init__()
         require((self.words_file is None) != (self.input_file is None), "give one of words_file and input_file")
         require((self.input_file is None) == (self.num_words is None), "num_words says how many words input_file gives; give both or none")
         require(self.num_words is None or self.num_words >= 1, f"num_words is {self.num_words}; give at least 1")

@@ -7,8 +7,9 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.config import BertConfig, TaggerConfig
-from bert_tf.modeling.encoder import BertEncoder, Dropout
+from bert_tf.modeling.encoder import BertEncoder
 from bert_tf.modeling.heads import CLASSIFIER_DROPOUT, OutputLayer
+from bert_tf.modeling.layers import Dropout
 from bert_tf.modeling.lstm import BidirectionalLSTM
 from bert_tf.modeling.models import ENCODER_INPUTS
 
